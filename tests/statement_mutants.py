@@ -3,9 +3,9 @@
     python tests/statement_mutants.py [ID or GROUP …] [--tries N] [--seed N]
 
 One run of the tests that prove statements, under coverage, finds the lines they reach. A statement
-is tried by changing one of them at a time, beginning with the lines that the tests of the fewest
-other statements reach, and among those with the files where it is built; then its own tests run
-alone. It holds if a change is noticed. Of the others the changes are printed: places to look.
+is tried by changing one of them at a time, beginning with the files where it is built, and there
+with the lines that the tests of the fewest other statements reach; then its own tests run alone.
+It holds if a change is noticed. Of the others the changes are printed: places to look.
 """
 
 import argparse
@@ -154,7 +154,7 @@ def list_changes(
     chance.shuffle(lines)
     code = (
         change
-        for path, line in sorted(lines, key=lambda at: (shared[at], at[0] not in statement.files))
+        for path, line in sorted(lines, key=lambda at: (at[0] not in statement.files, shared[at]))
         if (change := change_line(path, line, chance)) is not None
     )
     texts = list(change_texts(statement))[: count // 2]

@@ -43,3 +43,31 @@ async def test_looking_ends_with_the_last_background_command(tmp_path: Path) -> 
         (tmp_path / "go").touch()
         async with asyncio.timeout(60):
             await task
+
+
+async def test_looking_begins_again_with_another_background_command(tmp_path: Path) -> None:
+    def wait(number: int) -> dict[str, object]:
+        call = bash(f"until [ -e go{number} ]; do sleep 0.05; done; touch x{number}")
+        call["arguments"] |= {"mode": "async", "shellId": f"bg{number}"}
+        return call
+
+    replies = [{"tools": [wait(1)]}, "It runs.", {"tools": [wait(2)]}, "It runs."]
+    async with opened(tmp_path, replies) as (live, _, _):
+        live.recorder.scan_interval = 0.05
+        for number in (1, 2):
+            await live.ask("go")
+            (task,) = [one for one in asyncio.all_tasks() if "Recorder._watch" in repr(one)]
+            (tmp_path / f"go{number}").touch()
+            async with asyncio.timeout(50):
+                await task
+
+
+async def test_one_look_serves_all_background_commands(tmp_path: Path) -> None:
+    calls = []
+    for number in (1, 2):
+        calls.append(bash(f"sleep 60; touch x{number}"))
+        calls[-1]["arguments"] |= {"mode": "async", "shellId": f"bg{number}"}
+    async with opened(tmp_path, [{"tools": calls}, "They run."]) as (live, _, _):
+        await live.ask("go")
+        looking = [one for one in asyncio.all_tasks() if "Recorder._watch" in repr(one)]
+        assert len(looking) == 1

@@ -43,7 +43,9 @@ class Party:
             root=root, files=self.folder, env={"PATH": os.environ["PATH"], "HOME": "/nowhere"}
         )
         self.recorder = Recorder(self.session, self.workspace, self.place, lambda _: True, [root])
-        self.files = RecordedWorkspace(self.workspace, self.recorder, "call")
+        self.files = RecordedWorkspace(
+            self.workspace, self.recorder, "call", agent=None, confined=True, fenced=False
+        )
         self.history = FileHistory(self.place, self.recorder.store, self.recorder.record)
 
     def begin_turn(self) -> None:

@@ -19,9 +19,9 @@ class RecordedWorkspace:
         recorder: Recorder,
         call_id: str,
         *,
-        agent: str | None = None,
-        confined: bool = True,
-        fenced: bool = False,
+        agent: str | None,
+        confined: bool,
+        fenced: bool,
     ) -> None:
         self.root = inner.root
         self.shells = RecordedShells(inner, recorder, call_id, agent)

@@ -69,6 +69,8 @@ class Snapshot:
         self._parallel_walk = ParallelWalk(self._root)
         self._journal = Journal(journal, self._root) if journal else None
         self._always = GIT | frozenset(skipped)
+        self.max_entries = ENTRIES
+        """The number of paths that are listed at most."""
         self._rows: Rows = {}
         self._states: dict[str, FileState] = {}
         self._racy: set[str] = set()
@@ -190,9 +192,9 @@ class Snapshot:
     def _walk(self, skip: frozenset[str], deadline: float) -> Rows:
         skipped: list[str] = []
         if len(self._rows) > PARALLEL_FROM:
-            rows = self._parallel_walk.walk(skip, ENTRIES, deadline, skipped)
+            rows = self._parallel_walk.walk(skip, self.max_entries, deadline, skipped)
         else:
-            rows = walk([self._root], skip, ENTRIES, deadline, skipped)
+            rows = walk([self._root], skip, self.max_entries, deadline, skipped)
         nested = [path for path in skipped if os.path.basename(path) in GIT]
         large = set(self._large)
         self._left = self._found.own if self._found is not None else set()

@@ -6,7 +6,7 @@ import pytest
 
 from trimtab.contracts.changes import ABSENT, Change, FileState
 from trimtab.undo.blobs import BlobStore
-from trimtab.undo.reversal import reverse
+from trimtab.undo.reversal import TOO_LARGE, reverse
 
 
 def test_a_kept_copy_that_is_lost_is_told_of_with_the_reason(tmp_path: Path) -> None:
@@ -76,3 +76,13 @@ def test_what_somebody_else_put_in_a_path_is_never_removed(
     assert state == (current if result is None else result)
     assert said.startswith(problem)
     assert bool(said) == bool(problem)
+
+
+def test_a_mode_that_somebody_else_set_stays() -> None:
+    now = FileState(kind="file", mode=0o755, digest=OTHER.digest, size=1)
+    expected = FileState(kind="file", mode=0o755, digest=FILE.digest, size=1)
+    store = BlobStore("/nowhere")
+    assert reverse([Change.at("/a", FILE, OTHER)], now, store) == (expected, "")
+    unkept = FileState(kind="file", mode=0o644, size=1)
+    state, problem = reverse([Change.at("/a", unkept, OTHER)], now, store)
+    assert (state, problem) == (now, TOO_LARGE)

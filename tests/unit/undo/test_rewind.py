@@ -93,3 +93,12 @@ async def test_effects_of_several_turns_are_combined_by_file(tmp_path: Path) -> 
         assert since[0] == [Effect(a, "created", 1, 0), Effect(b, "created", 1, 0)]
         assert since[1] == [Effect(a, "modified", 1, 1), Effect(b, "created", 1, 0)]
         assert since[2] == []
+
+
+async def test_a_rewind_names_its_turn_also_if_no_file_changed(tmp_path: Path) -> None:
+    async with opened(tmp_path, [{"text": "One."}, {"text": "Two."}]) as (live, _, __):
+        await live.ask("first")
+        await live.ask("second")
+        rewound = live.rewind(find_point(live.folder.events, 2), "files")
+        assert rewound.plan is not None
+        assert (rewound.plan.turn, rewound.plan.files) == (2, ())

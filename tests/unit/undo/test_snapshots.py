@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.contracts.changes import Change
+from trimtab.contracts.changes import ABSENT, Change
 from trimtab.undo import git_state as gitstate
 from trimtab.undo import snapshots
 from trimtab.undo.blobs import MAX_SIZE, BlobStore
 from trimtab.undo.parallel_walk import ParallelWalk
 from trimtab.undo.snapshots import Coverage, Snapshot
-from trimtab.workspace.walk import walk
+from trimtab.workspace.walk import look, walk
 
 NEVER = float("inf")
 
@@ -233,3 +233,76 @@ def test_folders_that_can_be_regenerated_are_covered_while_there_is_room(
     assert known is not None
     assert store.get(known.digest) == b"x"
     assert snapshot.state(str(project) + "-other/a.txt") is None
+
+
+def test_a_change_that_was_noted_is_not_found_again(project: Path, store: BlobStore) -> None:
+    snapshot = taken(project, store)
+    changed, gone, made = project / "a.txt", project / "sub" / "b.bin", project / "new.txt"
+    changed.write_text("two\n")
+    made.write_text("new\n")
+    gone.unlink()
+    for path in (changed, gone, made):
+        snapshot.note(str(path), store.keep(str(path)))
+    assert snapshot.state(str(gone)) == ABSENT
+    assert snapshot.state(str(changed)) == store.keep(str(changed))
+    assert snapshot.refresh() == []
+
+
+def test_a_path_elsewhere_is_not_noted(project: Path, tmp_path: Path, store: BlobStore) -> None:
+    snapshot = taken(project, store)
+    other = tmp_path / "other.txt"
+    other.write_text("x")
+    snapshot.note(str(other), store.keep(str(other)))
+    assert snapshot.state(str(other)) is None
+    assert snapshot.refresh() == []
+
+
+def test_a_file_that_became_a_pipe_is_not_waited_for(project: Path, store: BlobStore) -> None:
+    file = project / "a.txt"
+    key = look(str(file))
+    assert key is not None
+    file.unlink()
+    os.mkfifo(file)
+    ((_, state),) = store.keep_many([(str(file), key)])
+    assert not state.is_kept
+
+
+@pytest.mark.parametrize(
+    ("head", "branch"),
+    [
+        ("ref: refs/heads/main\n", "refs/heads/main"),
+        ("ref: refs/heads/../../evil\n", ""),
+        ("ref: refs/heads/a\0b\n", ""),
+        ("ref: main\n", ""),
+        ("0123456789abcdef0123456789abcdef01234567\n", ""),
+    ],
+)
+def test_only_a_ref_inside_the_git_folder_is_the_branch(
+    tmp_path: Path, head: str, branch: str
+) -> None:
+    (tmp_path / "HEAD").write_text(head)
+    assert gitstate.own_branch(str(tmp_path)) == branch
+
+
+def test_folders_that_can_be_regenerated_are_left_out_of_a_tree_that_is_too_large(
+    project: Path, store: BlobStore
+) -> None:
+    (project / "node_modules").mkdir()
+    for number in range(30):
+        (project / "node_modules" / f"{number}.js").touch()
+    snapshot = Snapshot(str(project), store)
+    snapshot.max_entries = 20
+    assert snapshot.refresh() == []
+    (project / "a.txt").write_text("two\n")
+    (project / "node_modules" / "1.js").write_text("x")
+    assert list(by_name(snapshot.refresh())) == ["a.txt"]
+
+
+def test_the_objects_of_repositories_are_found(project: Path) -> None:
+    for folder in (project / ".git", project / "sub" / "bare"):
+        (folder / "refs").mkdir(parents=True)
+        (folder / "HEAD").write_text("ref: refs/heads/main\n")
+    (project / ".git" / "objects").mkdir()
+    nested = [str(project / ".git"), str(project / "sub" / "bare")]
+    found = gitstate.Repositories(str(project), nested, set())
+    assert found.objects == [str(project / ".git" / "objects")]
