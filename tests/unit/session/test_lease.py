@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -166,3 +167,24 @@ def test_racing_writers_never_interleave(tmp_path: Path) -> None:
     groups = [ids[start : start + 5] for start in range(0, len(ids), 5)]
     assert len(groups) == 60
     assert all(len({name.rpartition("-")[0] for name in group}) == 1 for group in groups)
+
+
+def test_a_lock_that_outlives_its_owner_for_a_moment_is_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / NAME
+    path.write_text(json.dumps({"pid": 1, "started": "before", "host": os.uname().nodename}))
+    with path.open() as held:
+        lock_file(held.fileno())
+        release = threading.Timer(0.1, held.close)
+        release.start()
+        take_lease(str(tmp_path)).release()
+        release.join()
+
+
+def test_the_owner_is_named_in_a_private_file_where_there_are_no_locks(tmp_path: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        lease = take_lease(str(tmp_path), lock=no_locks)
+    finally:
+        os.umask(before)
+    assert (tmp_path / (NAME + ".owner")).stat().st_mode & 0o777 == 0o600
+    lease.release()

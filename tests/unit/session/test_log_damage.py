@@ -9,7 +9,13 @@ import pytest
 from logkit import event, joined, lines_in, short_log
 from trimtab.contracts.errors import ConfigurationError
 from trimtab.session.log import EventLog
-from trimtab.session.repair import Finding, examine, sound_records
+from trimtab.session.repair import (
+    Finding,
+    check_readable,
+    examine,
+    read_version,
+    sound_records,
+)
 
 A, B, C = short_log()[2:5]
 TEXT = event("user.message", {"content": "one\ntwo"}, 7)
@@ -223,3 +229,36 @@ def test_a_linked_log_is_mended_where_it_lies(path: Path, tmp_path: Path) -> Non
     assert opened(path, A + b"\nrubbish\n")[0] == [A]
     assert path.is_symlink()
     assert real.read_bytes() == A + b"\n"
+
+
+def test_an_event_after_rubbish_that_is_nested_too_deeply_is_found(path: Path) -> None:
+    rubbish = b'{"a":' * 3_000
+    lines, kinds = opened(path, joined([A]) + rubbish + joined([B]))
+    assert lines == [A, B]
+    assert kinds == ["garbage"]
+
+
+def test_a_link_in_place_of_the_repaired_log_is_not_followed(path: Path, tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    Path(f"{path}.repaired").symlink_to(precious)
+    path.write_bytes(joined([A]) + b"rubbish\n" + joined([B]))
+    with pytest.raises(ConfigurationError, match="Cannot repair"):
+        EventLog.open(str(path))
+    assert precious.read_text() == "mine"
+
+
+def test_a_log_that_can_be_read_is_not_refused(path: Path) -> None:
+    path.write_bytes(joined([A]))
+    check_readable(str(path))
+    path.unlink()
+    with pytest.raises(ConfigurationError, match=r"events\.jsonl"):
+        check_readable(str(path))
+
+
+@pytest.mark.parametrize(
+    ("line", "version"),
+    [(b'{"data":{"version":2}}', 2), (b"{}", 0), (b'{"data":{"version":"x"}}', 0), (b"[", 0)],
+)
+def test_a_log_without_a_readable_version_has_the_version_0(line: bytes, version: float) -> None:
+    assert read_version(line) == version

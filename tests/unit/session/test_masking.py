@@ -124,3 +124,13 @@ def test_a_piece_that_may_begin_a_secret_is_withheld_and_never_stored(tmp_path: 
     log.close()
     (line,) = (tmp_path / "events.jsonl").read_bytes().splitlines()
     assert b'"assistant.message"' in line
+
+
+def test_a_secret_within_one_piece_is_masked(tmp_path: Path) -> None:
+    session = Session("s", EventLog.create(str(tmp_path / "events.jsonl")), Projections())
+    session.mask = EventMask(find_secrets(ENVIRONMENT, ("MINE",)))
+    heard: list[str] = []
+    session.subscribe(lambda event, _: heard.append(getattr(event.data, "delta_content", "")))
+    session.emit(AssistantMessageDelta(message_id="m", delta_content=f"It is {NAMED}."))
+    session.close()
+    assert heard == ["It is ******."]

@@ -168,6 +168,16 @@ def test_a_search_that_nobody_waits_for_ends(past: SessionsOnDisk, tmp_path: Pat
     assert index.refresh(lambda: False) == 0
 
 
+def test_a_search_that_is_given_up_within_a_session_has_it_left(
+    past: SessionsOnDisk, tmp_path: Path
+) -> None:
+    past.add(said("one"))
+    index = PastSessions(past.store, str(tmp_path / "index.db"))
+    answers = iter([False])
+    assert index.refresh(lambda: next(answers, True)) == 1
+    assert index.refresh(lambda: False) == 0
+
+
 async def test_an_index_that_cannot_be_read_is_named_in_plain_words(bench: Bench) -> None:
     async def fail() -> tuple[str, int]:
         raise PermissionError(13, "Permission denied")
