@@ -86,3 +86,26 @@ def test_tools_in_another_order_are_named(order: str, told: bool | None) -> None
         watch_cache(session, sent, request("b", tools=map(tool, second)), LOST)
         (broken,) = session.of("prompt_cache_break")
         assert broken.tools_reordered is told
+
+
+def test_further_changes_are_named_as_well() -> None:
+    session = MemorySession()
+    sent = watch_cache(session, None, request("a", tools=[tool("x")]), USED)
+    changed = request("b", tools=[tool("y")], model="n", system="t")
+    watch_cache(session, sent, changed, LOST)
+    (broken,) = session.of("prompt_cache_break")
+    assert [broken.primary_reason, *broken.contributing_reasons] == [
+        "model_changed",
+        "tools_changed",
+        "system_changed",
+        "messages_rewritten",
+    ]
+
+
+def test_the_part_that_was_still_cached_is_counted() -> None:
+    session = MemorySession()
+    partly = Usage(input_tokens=10_100, output_tokens=1, cache_read_tokens=1_000)
+    watch_cache(session, watch_cache(session, None, request("a"), USED), request("b"), partly)
+    (broken,) = session.of("prompt_cache_break")
+    assert (broken.survived_tokens, broken.shortfall_tokens) == (1_000, 9_000)
+    assert broken.retention_ratio == 0.1

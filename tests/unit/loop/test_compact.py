@@ -41,9 +41,11 @@ class Notes:
 
     def __init__(self, writer: Writer | None) -> None:
         self._writer = writer
+        self.carried = ""
 
     async def carry(self, budget: int) -> str:
-        return f"<user_messages>\n{('keep it ' * 20_000)[:budget]}\n</user_messages>"
+        words = ("keep it " * 20_000)[:budget]
+        return self.carried or f"<user_messages>\n{words}\n</user_messages>"
 
     async def summarizer(self) -> Writer | None:
         return self._writer
@@ -182,3 +184,22 @@ async def test_a_summary_made_before_survives_when_the_next_cannot_be_written() 
     assert all("vault 7" in event.summary_content for event in done)
     assert done[-1].summary_content.count("<user_messages>") == 1
     assert done[-1].summary_content.count("<earlier_summary>") == 1
+
+
+async def test_a_long_summary_made_before_leaves_room_for_the_last_messages() -> None:
+    answers = [{"text": "It is long. " * 5_000}]
+    bench = Bench({"text": ""}, window=4_000, growth=0.1, fixed=0.1)
+    bench.asked = ScriptedProvider(Script.of({"replies": answers, "otherwise": {"text": ""}}))
+    notes = Notes(Writer(provider=bench.asked, model="small"))
+    notes.carried = "<user_messages>\nkeep it\n</user_messages>"
+    pipeline = (
+        ContextUsage(ContextMeter("scripted"), bench.window),
+        Compaction(lambda: notes, bench.window, Thresholds()),
+    )
+    change_agent(bench.run, pipeline=pipeline)
+    session = await bench.work()
+    done = [event for event in session.of("session.compaction_complete") if event.summary_content]
+    earlier, _, rest = done[1].summary_content.partition("</earlier_summary>")
+    assert earlier.startswith("<earlier_summary>\nIt is long.")
+    assert len(earlier) < 4_000
+    assert "xxxx" in rest

@@ -318,3 +318,17 @@ def test_back_off_grows_and_the_service_may_ask_for_more() -> None:
         assert longest / 2 <= retry.delay(ModelError("x"), attempt) <= longest
     assert retry.delay(ModelError("x", retry_after=30.0), 0) == 30.0
     assert retry.delay(ModelError("x", retry_after=1e9), 0) == RetryPolicy().max_wait
+
+
+@pytest.mark.parametrize("reason", ["aborted", "budget", "rejected", "turn_limit"])
+async def test_the_gate_is_asked_only_when_the_model_stopped_by_itself(reason: str) -> None:
+    class Ends(Processor):
+        async def before_request(self, run: Run) -> Stop | None:
+            return Stop(reason=reason)
+
+    gate = Gate("never")
+    run = make_run([], "go", processors=[Ends(), StopGate(gate)])
+    await drained(run)
+    assert run.stop is not None
+    assert run.stop.reason == reason
+    assert gate.active == []

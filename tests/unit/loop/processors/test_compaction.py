@@ -5,12 +5,14 @@ from typing import Any
 import pytest
 
 from loopkit import EchoTool, call, change_agent, drained, make_run
+from trimtab.contracts.errors import ModelError
+from trimtab.contracts.events.user import UserMessage as SentMessage
 from trimtab.contracts.messages import ToolMessage, UserMessage
 from trimtab.contracts.options import Thresholds
 from trimtab.contracts.run import Prompt, Run
 from trimtab.loop.compact import Checkpoint
 from trimtab.loop.ledger import Allowance, Ledger, Spending
-from trimtab.loop.processors.compaction import Compaction
+from trimtab.loop.processors.compaction import MAX_FORCED, Compaction
 from trimtab.loop.processors.context_usage import ContextUsage
 from trimtab.loop.side_calls import Writer
 from trimtab.providers.meter import ContextMeter
@@ -216,3 +218,15 @@ async def test_a_person_may_ask_for_it_with_words_of_their_own() -> None:
     (message,) = run.session.conversation.messages
     assert isinstance(message, UserMessage)
     assert session.of("session.compaction_complete")[0].custom_instructions == "mind the tests"
+
+
+async def test_a_service_that_finds_everything_too_large_is_not_asked_for_ever() -> None:
+    run = compacting([], "go")
+    compaction = run.agent.pipeline[-1]
+    error = ModelError("Too large.", category="too_large")
+    tried = []
+    for attempt in range(MAX_FORCED + 2):
+        for number in range(20):
+            run.session.emit(SentMessage(content=f"word {number}"))
+        tried.append(await compaction.on_request_error(run, error, attempt))
+    assert tried == [True] * MAX_FORCED + [False] * 2

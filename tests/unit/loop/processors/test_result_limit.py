@@ -129,3 +129,21 @@ async def test_what_an_exception_says_is_limited(tmp_path: Path) -> None:
 
 def test_nothing_may_be_left_of_a_text() -> None:
     assert shorten("abcdef", 1, "Gone.").startswith("\n[6 characters left out")
+
+
+async def test_a_text_that_is_surely_too_long_is_cut_before_it_is_counted(tmp_path: Path) -> None:
+    counted: list[int] = []
+
+    async def note(model: str, text: str) -> int:
+        counted.append(len(text))
+        return await count(model, text)
+
+    await limited("word " * 400_000, 1500, Disk(str(tmp_path)), note)
+    assert max(counted) < 200_000
+
+
+async def test_few_characters_may_be_many_tokens(tmp_path: Path) -> None:
+    text = "🫨🧿" * 500
+    assert counter_for("scripted").text(text) > 1500
+    shown, _ = await limited(text, 1500, Disk(str(tmp_path)))
+    assert counter_for("scripted").text(shown) <= 1500
