@@ -2,14 +2,10 @@
 
 import asyncio
 import os
-import select
 import tempfile
 
 from trimtab.contracts.hooks import Ended, Program
 from trimtab.workspace import process_tracking, programs
-
-LAST_READS = 256
-"""Limit of reads from a pipe after the exit: more is left only if others keep writing."""
 
 
 class FedProgram(programs.Program):
@@ -59,16 +55,10 @@ class FedProgram(programs.Program):
     def _exited(self) -> None:
         """Read what is left in the pipes, without waiting for others that keep them open."""
         self._close_pidfd()
-        for fd in list(self._readers):
-            for _ in range(LAST_READS):
-                if fd in self._readers and not self._done.is_set() and self._has_more(fd):
-                    self._readable(fd)
+        if not self._done.is_set():
+            self._read_rest()
         if self._code is None:
             self._ended()
-
-    def _has_more(self, fd: int) -> bool:
-
-        return bool(select.select([fd], [], [], 0)[0])
 
     def _close(self) -> None:
         self._close_pidfd()

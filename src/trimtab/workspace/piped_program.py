@@ -110,6 +110,7 @@ class PipedProgram(programs.Program):
         super()._forget(fd)
         if not self._done.is_set() and self._sink not in self._readers.values():
             self._done.set()
+            self._read_rest()  # its last words, which say why it ended
             self._on_end()
 
     def _ended(self) -> None:

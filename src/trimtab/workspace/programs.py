@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import select
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 READ_SIZE = 1 << 16
 ERRORS = 8192
+LAST_READS = 256
+"""Limit of reads from a pipe after the end: more is left only if others keep writing."""
 
 Sink = Callable[[bytes], bool]
 """Takes a piece of output; returns False to get no more."""
@@ -133,6 +136,15 @@ class Program:
     def _note(self, chunk: bytes) -> bool:
         self._errors += chunk[: ERRORS - len(self._errors)]
         return True
+
+    def _read_rest(self) -> None:
+        """Read what is in the pipes already, without waiting for more."""
+        done = self._done.is_set()
+        for fd in list(self._readers):
+            for _ in range(LAST_READS):
+                wanted = fd in self._readers and self._done.is_set() == done
+                if wanted and select.select([fd], [], [], 0)[0]:
+                    self._readable(fd)
 
     def _forget(self, fd: int) -> None:
         asyncio.get_running_loop().remove_reader(fd)
