@@ -182,3 +182,23 @@ async def test_settings_that_make_no_sense_are_named(
     with pytest.raises(Exception, match=words):
         async with talking(sdk, [bash("true")], client={"telemetry": telemetry}):
             pass
+
+
+async def test_a_slow_collector_is_sent_everything_although_the_client_ends_the_program(
+    sdk: Sdk,
+) -> None:
+    sdk.transport = "tcp"  # the client terminates such a program a second after it shut down
+    received: list[str] = []
+
+    async def collect(exchange: Exchange) -> None:
+        received.append(exchange.request.path)
+        await asyncio.sleep(1.5)
+        await exchange.answer(200, b"")
+
+    collector = HttpServer(collect)
+    port = await collector.start("127.0.0.1", 0)
+    try:
+        await run_session(sdk, {"otlp_endpoint": f"http://127.0.0.1:{port}"})
+    finally:
+        await collector.stop()
+    assert {"/v1/traces", "/v1/metrics"} <= set(received)

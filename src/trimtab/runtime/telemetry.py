@@ -91,7 +91,19 @@ class Telemetry:
             return
         if event.type == SessionShutdown.wire_name:
             # Sending what is left may take seconds; the process waits for it at its end.
-            Thread(target=self._exporter.close).start()
+            sending = Thread(target=self._exporter.close)
+            sending.start()
+            _SENDING.append(sending)
+
+
+_SENDING: list[Thread] = []
+"""Threads that send what is left of closed sessions."""
+
+
+def wait_until_sent() -> None:
+    """Wait until the telemetry of all closed sessions is sent, or has failed to be."""
+    while _SENDING:
+        _SENDING.pop().join()
 
 
 class FileExporter:

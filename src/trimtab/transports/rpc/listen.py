@@ -94,11 +94,14 @@ class _StdinProtocol(asyncio.Protocol):
 
 
 def _end_on_signals(server: Server) -> None:
+    """End the server at the first signal, and the process at the second."""
     loop = asyncio.get_running_loop()
+    received: list[signal.Signals] = []
 
     def end(number: signal.Signals) -> None:
-        if server.ended.is_set():
+        if received:
             os._exit(128 + number)
+        received.append(number)
         server.ended.set()
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

@@ -227,10 +227,13 @@ class Server:
         asyncio.get_running_loop().call_later(LEAVING, self.ended.set)
 
     async def close(self) -> None:
-        """Close all sessions and connections."""
+        """Close all sessions and connections, and wait until their telemetry is sent."""
+        from trimtab.runtime.telemetry import wait_until_sent
+
         await self.close_sessions()
         for peer in tuple(self.peers):
             peer.close()
+        await asyncio.to_thread(wait_until_sent)
 
     def log_bug(self, error: BaseException) -> None:
         """Print the traceback of a bug if debugging is on."""
