@@ -110,7 +110,7 @@ def take_saved(bench: Bench) -> int:
 
 @pytest.mark.slow
 async def test_endless_output_is_stopped(bench: Bench) -> None:
-    text = await bench.bash("yes")
+    text = await bench.bash("yes", initial_wait=250)
     assert "<stopped: the command printed without end>" in text
     assert text.rsplit("\n", 1)[-1].startswith("<exited with exit code 1")
     assert processes_with(bench.session_id) == []

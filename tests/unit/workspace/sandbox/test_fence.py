@@ -52,7 +52,7 @@ class Fenced:
         program = shutil.which("bwrap") or ""
         self.bench.workspace.shells.fence = Fence(self.backend, policy, program)
 
-    async def run(self, text: str, wait: float = 20) -> str:
+    async def run(self, text: str, wait: float = 50) -> str:
         state = await self.bench.workspace.shells.execute(
             Command(text=text, fenced=True), wait=wait, limit=100_000
         )
