@@ -153,7 +153,8 @@ def _ask_if_hidden(analysis: Analysis, policy: Policy) -> Decision | None:
     if not rules:
         return None
     if not analysis.is_known:
-        reason = next(iter(analysis.dynamic), "") or analysis.conceals or analysis.problem
+        reasons = (*analysis.dynamic, analysis.conceals, *analysis.doubts, analysis.problem)
+        reason = next(filter(None, reasons), "")
         return Decision(
             verdict="ask",
             reason=f"A rule forbids some commands, and it is not certain which ones run: {reason}.",
@@ -217,6 +218,11 @@ def _ask_by_nature(analysis: Analysis) -> Decision | None:
         return Decision(verdict="ask", reason=f"It is not fixed yet: {analysis.dynamic[0]}.")
     if analysis.hazards:
         return Decision(verdict="ask", reason=f"It does more than it seems: {analysis.hazards[0]}.")
+    if analysis.doubts and not analysis.seems_read_only:
+        # The line as a whole runs outside the fence.
+        return Decision(
+            verdict="ask", reason=f"It may do more than it seems: {analysis.doubts[0]}."
+        )
     return None
 
 
@@ -226,7 +232,7 @@ def _judge_commands(analysis: Analysis, policy: Policy, text: str) -> Decision:
     missing = [
         found.identifier
         for found, rule in zip(required, rules, strict=True)
-        if rule is None and not found.read_only
+        if rule is None and not (found.read_only or found.doubtful)
     ]
     if missing and (rule := _find_write_rule(missing, analysis, policy, text)):
         rules, missing = [*rules, rule], []
@@ -240,15 +246,19 @@ def _judge_commands(analysis: Analysis, policy: Policy, text: str) -> Decision:
         decision = _judge_paths(analysis, policy)
     if decision is not None:
         return decision
-    if used:
+    starts_programs = policy.git_programs and any(f.base.startswith("git ") for f in required)
+    harmless = analysis.seems_read_only and not starts_programs
+    if used and not analysis.doubts:
         named = ", ".join(dict.fromkeys(map(str, used)))
-        return Decision(verdict="allow", reason=f"Allowed by {named}.", rule=used[0])
-    if policy.git_programs and any(found.base.startswith("git ") for found in required):
+        reason = f"Allowed by {named}."
+        return Decision(verdict="allow", reason=reason, rule=used[0], harmless=harmless)
+    if starts_programs:
         reason = f"The setting {policy.git_programs} of this repository makes git start a program."
         return Decision(verdict="ask", reason=reason)
+    seems = "seems to only read" if analysis.doubts else "only reads"
     return Decision(
         verdict="allow",
-        reason="It only reads, inside the workspace.",
+        reason=f"It {seems}, inside the workspace.",
         harmless=True,
         plain=find_plain_programs(text, analysis),
     )

@@ -136,7 +136,7 @@ class Permissions(Processor):
             decision = self._hold_to_reading(pending, access, decision)
             if decision.harmless and decision.plain is None:
                 decision = self._prepare_fence(decision)
-            elif access.kind == "shell" and decision.verdict != "deny":
+            if access.kind == "shell" and decision.verdict != "deny" and not decision.harmless:
                 decision = self._shield(decision)
             if decision.verdict == "ask":
                 refusal = await self._question(run, pending, access, decision)
@@ -144,7 +144,7 @@ class Permissions(Processor):
                 refusal = self._deny(run, pending, access, decision)
             else:
                 if decision.harmless and decision.plain is None:
-                    pending = self._put_behind_fence(run, pending, access)
+                    pending = self._put_behind_fence(run, pending, access, decision)
                 continue
             if refusal is not None:
                 return refusal
@@ -167,15 +167,14 @@ class Permissions(Processor):
         if not analysis.read_only:
             return decision
         plain = find_plain_programs(access.target, analysis)
-        held = msgspec.structs.replace(decision, harmless=True, plain=plain)
+        held = msgspec.structs.replace(decision, harmless=True, plain=plain, rule=None)
         return self._require_fence(held, access)
 
     def _prepare_fence(self, decision: Decision) -> Decision:
         problem = self.fence.prepare(self.policy) if self.fence else "no fence was set up"
         if not problem:
             return decision
-        reason = f"It seems to only read, but nothing can hold it to that: {problem}."
-        return Decision(verdict="ask", reason=reason)
+        return _without_fence(decision, problem)
 
     def _shield(self, decision: Decision) -> Decision:
         """Keep what rules forbid to read from a command that may do anything else."""
@@ -186,8 +185,13 @@ class Permissions(Processor):
             return decision
         return Decision(verdict="ask", reason=f"{problem[:1].upper()}{problem[1:]}.")
 
-    def _put_behind_fence(self, run: Run, pending: PendingCall, access: Access) -> PendingCall:
-        """Have a command run fenced, and a person asked if the fence stops it."""
+    def _put_behind_fence(
+        self, run: Run, pending: PendingCall, access: Access, decision: Decision
+    ) -> PendingCall:
+        """Have a command run fenced, and a person asked if the fence stops it.
+
+        A command that a rule allows runs again outside instead: the first time it had no effect.
+        """
         from trimtab.permissions.fence_stops import Attempt, describe, find_attempts
         from trimtab.permissions.fenced_tool import FencedTool
 
@@ -200,13 +204,16 @@ class Permissions(Processor):
 
         async def ask(attempts: Sequence[Attempt]) -> ToolResult:
             reason = f"It would {describe(attempts)}, which it may not do without a permission."
-            decision = Decision(verdict="ask", reason=reason)
             if pending.only_reads:
                 return ToolResult(text=f"Permission denied: {reason}", kind="denied")
             self.fenced.discard(call_id)
-            refusal = await self._question(run, pending, access, decision, warning=reason)
-            if refusal is not None:
-                return refusal
+            outside = Decision(verdict="ask", reason=reason)
+            if decision.rule is not None:
+                outside = self._shield(msgspec.structs.replace(decision, harmless=False))
+            if outside.verdict == "ask":
+                refusal = await self._question(run, pending, access, outside, warning=reason)
+                if refusal is not None:
+                    return refusal
             return await pending.tool.run(pending.args, run.tool_context(call_id))
 
         self.fenced.add(call_id)
@@ -273,6 +280,10 @@ class Permissions(Processor):
             return f"{sandbox}: {decision.reason[:1].lower()}{decision.reason[1:].rstrip('.')}"
         if decision.plain is not None or self.fence is None:
             return "none works here: it is harmless as it is written"
+        if decision.rule is not None:
+            return (
+                f"{self.fence.name}: it only reads; what that stops, {decision.rule} allows outside"
+            )
         return f"{self.fence.name}: nobody approved it, so it may change nothing"
 
     async def after_tool(self, run: Run, pending: PendingCall, result: ToolResult) -> ToolResult:
@@ -298,6 +309,8 @@ class Permissions(Processor):
     def _require_fence(self, decision: Decision, access: Access) -> Decision:
         """Let a command that nobody approved run only if it can do no harm."""
         if access.detail.get("detached") is True:
+            if decision.rule is not None:
+                return msgspec.structs.replace(decision, harmless=False)
             reason = "It would outlive the session, out of reach of the fence."
             return Decision(verdict="ask", reason=reason)
         fence = self.fence
@@ -306,8 +319,7 @@ class Permissions(Processor):
             return msgspec.structs.replace(decision, plain=None)
         if fence and decision.plain is not None and fence.trusts(decision.plain, self.policy):
             return decision
-        reason = f"It seems to only read, but nothing can hold it to that: {problem}."
-        return Decision(verdict="ask", reason=reason)
+        return _without_fence(decision, problem)
 
     def _deny(
         self, run: Run, pending: PendingCall, access: Access, decision: Decision
@@ -449,6 +461,14 @@ class Permissions(Processor):
         if access.kind == "shell":
             analysis = read_script(access.target, self.policy, access.interpreter)
         return generalise(access, analysis)
+
+
+def _without_fence(decision: Decision, problem: str) -> Decision:
+    """Decide about a command that seems to only read, where no fence works."""
+    if decision.rule is not None:
+        return msgspec.structs.replace(decision, harmless=False, plain=None)
+    reason = f"It seems to only read, but nothing can hold it to that: {problem}."
+    return Decision(verdict="ask", reason=reason)
 
 
 def _describe(rule: Rule) -> JsonObject:
