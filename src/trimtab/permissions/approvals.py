@@ -24,15 +24,16 @@ class ApprovalKeeper(Protocol):
         """Return the commands that build or check the project there, if it is trusted."""
 
 
-def generalise(access: Access, analysis: "Analysis | None") -> JsonObject | None:
-    """The approval that a request offers for more than once; None if it offers none."""
+def generalise(
+    access: Access, analysis: "Analysis | None", policy: Policy | None = None
+) -> JsonObject | None:
+    """The approval that a request offers for more than once; None if it offers none.
+
+    With a policy, files that a command writes may be part of it.
+    """
     match access.kind:
         case "shell":
-            if analysis is None or not analysis.can_be_offered:
-                return None
-            asked = [found for found in analysis.commands if not found.read_only]
-            identifiers = list(dict.fromkeys(name_narrowly(f) for f in asked if not f.shadow))
-            return {"kind": "commands", "commandIdentifiers": identifiers} if identifiers else None
+            return _generalise_command(access.target, analysis, policy) if analysis else None
         case "write" | "read" | "memory":
             return {"kind": access.kind}
         case "mcp":
@@ -43,6 +44,28 @@ def generalise(access: Access, analysis: "Analysis | None") -> JsonObject | None
             return {"kind": access.kind, field: access.target.partition("?")[0]}
         case other:
             return None if other == "none" else {"kind": other, "target": access.target}
+
+
+def _generalise_command(
+    text: str, analysis: "Analysis", policy: Policy | None
+) -> JsonObject | None:
+    from trimtab.permissions.file_commands import are_changeable, changes_named_files
+
+    targets = [path for path in analysis.targets if path is not None]
+    if not analysis.can_be_ruled or len(targets) < len(analysis.targets):
+        return None
+    if targets and (policy is None or not are_changeable(targets, policy)):
+        return None
+    asked = [found for found in analysis.commands if not found.read_only and not found.shadow]
+    names = [found.identifier for found in asked]
+    writes = bool(targets)
+    if names and policy is not None and changes_named_files(names, analysis, policy, text):
+        asked, writes = [], True
+    identifiers = list(dict.fromkeys(map(name_narrowly, asked)))
+    if not identifiers:
+        return {"kind": "write"} if writes else None
+    approval: JsonObject = {"kind": "commands", "commandIdentifiers": identifiers}
+    return approval | {"writesFiles": True} if writes else approval
 
 
 def name_narrowly(found: "Found") -> str:
@@ -71,7 +94,7 @@ def find_bundle(commands: Sequence[str], policy: Policy) -> tuple[Rule, ...]:
     from trimtab.permissions.assess import read_script
 
     approvals = (
-        generalise(Access(kind="shell", target=command), read_script(command, policy))
+        generalise(Access(kind="shell", target=command), read_script(command, policy), policy)
         for command in commands
     )
     found = [rule for approval in approvals for rule in to_rules(approval, "location")]
@@ -84,6 +107,7 @@ def to_rules(approval: Any, source: str) -> tuple[Rule, ...]:
     match approval:
         case {"kind": "commands", "commandIdentifiers": list(names)}:
             rules += [Rule("shell", name, source) for name in names if isinstance(name, str)]
+            rules += [Rule("write", None, source)] if approval.get("writesFiles") is True else []
         case {"kind": "write" | "memory" as kind}:
             rules.append(Rule(kind, None, source))
         case {"kind": "read", "path": str(path)}:
@@ -138,10 +162,16 @@ def offer_rules(request: JsonObject, text: str) -> tuple[JsonObject, JsonObject]
 
     rules = parse_rules(re.findall(r"[^,()]+\([^()]*\)|[^,\s][^,]*", text), "session")
     names = [rule.argument for rule in rules if rule.kind == "shell" and rule.argument]
-    if not rules or len(names) < len(rules):
-        raise UsageError("Only rules for commands can be written here, such as shell(git:*).")
+    writes = [rule for rule in rules if rule.kind == "write" and rule.argument is None]
+    if not rules or len(names) + len(writes) < len(rules):
+        raise UsageError(
+            "Only rules for commands can be written here, such as shell(git:*), and write."
+        )
     offered = {
         "suggestedRules": [str(rule) for rule in rules],
         "suggestedRulesCover": describe_cover(rules),
     }
-    return request | offered, {"kind": "commands", "commandIdentifiers": names}
+    if not names:
+        return request | offered, {"kind": "write"}
+    approval: JsonObject = {"kind": "commands", "commandIdentifiers": names}
+    return request | offered, approval | {"writesFiles": True} if writes else approval

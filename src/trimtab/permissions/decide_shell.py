@@ -8,6 +8,7 @@ from itertools import islice
 from trimtab.contracts.permission import Decision, Policy, Rule
 from trimtab.permissions.assess import read_script
 from trimtab.permissions.denied_files import denies_some_reads, search
+from trimtab.permissions.file_commands import changes_named_files
 from trimtab.permissions.paths import (
     is_in_home,
     is_inside,
@@ -15,7 +16,7 @@ from trimtab.permissions.paths import (
     is_protected,
     refuse_special,
 )
-from trimtab.permissions.plain import find_plain_programs, is_literal
+from trimtab.permissions.plain import find_plain_programs
 from trimtab.permissions.rules import (
     covers,
     find_spots,
@@ -29,8 +30,6 @@ from trimtab.permissions.shell.verdict.analysis import Analysis, Found
 from trimtab.permissions.shell.verdict.inline_code import runs_inline_code
 from trimtab.permissions.tracked_files import find_recorded, is_tracked, prints_recorded
 
-FILE_COMMANDS = frozenset(("mkdir", "touch", "cp", "mv"))
-"""Commands that do nothing but what the tools that write files do."""
 MAX_FILES = 1000
 """The number of files of a pattern that are judged by name; the fence holds for the others."""
 _TTY = ("/dev/tty", "/dev/null", "/dev/stdout", "/dev/stderr")
@@ -267,16 +266,11 @@ def _judge_commands(analysis: Analysis, policy: Policy, text: str) -> Decision:
 def _find_write_rule(
     missing: Sequence[str], analysis: Analysis, policy: Policy, text: str
 ) -> Rule | None:
-    """Return the rule for writing that covers commands which only make, copy or move files.
-
-    Every word must be literal, and every path inside the allowed directories and not protected.
-    """
-    if not FILE_COMMANDS.issuperset(missing) or not analysis.touched or not is_literal(text):
-        return None
+    """Return the rule for writing that covers commands which only change files by name."""
     covering = None
+    if not changes_named_files(missing, analysis, policy, text):
+        return None
     for path in analysis.touched:
-        if is_protected(path) or not is_inside(path, policy.roots):
-            return None
         rules = (r for r in policy.allow if matches_path(r, "write", path, policy.cwd))
         covering = next(rules, None)
         if covering is None:

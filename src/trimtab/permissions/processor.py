@@ -460,7 +460,7 @@ class Permissions(Processor):
         analysis = None
         if access.kind == "shell":
             analysis = read_script(access.target, self.policy, access.interpreter)
-        return generalise(access, analysis)
+        return generalise(access, analysis, self.policy)
 
 
 def _without_fence(decision: Decision, problem: str) -> Decision:

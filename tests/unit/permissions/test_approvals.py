@@ -101,6 +101,32 @@ def test_a_rule_of_several_words_covers_what_begins_with_them(
     assert decide_shell(command, policy).verdict == verdict
 
 
+@pytest.mark.parametrize(
+    ("command", "offered"),
+    [
+        ("mkdir -p src/a && touch src/a/b", ["write"]),
+        ("rm old.txt", ["write"]),
+        ("echo x > out.txt", ["write"]),
+        ("npm run build > build.log", ["shell(npm run build)", "write"]),
+        ("cp a.txt ../b.txt", ["shell(cp)"]),
+        ("frob && mkdir x", ["shell(frob)", "shell(mkdir)"]),
+        ("echo x > ../out.txt", []),
+        ("echo x > .vscode/tasks.json", []),
+        ("echo x > $y", []),
+        ("echo x > out.txt; $y", []),
+    ],
+)
+def test_a_rule_for_writing_is_offered_for_what_only_changes_files(
+    command: str, offered: list[str]
+) -> None:
+    access, analysis = Access(kind="shell", target=command), analyse(command, POLICY.cwd)
+    given = to_rules(generalise(access, analysis, POLICY), "session")
+    assert [str(rule) for rule in given] == offered
+    if offered:
+        policy = msgspec.structs.replace(POLICY, allow=given)
+        assert decide_shell(command, policy).verdict == "allow"
+
+
 def test_the_checks_of_a_project_are_approved_at_once() -> None:
     bundle = find_bundle(["make test", "npm run lint", "make test", "rm -rf build"], POLICY)
     named = [str(rule) for rule in bundle]

@@ -418,16 +418,55 @@ def test_reading_subcommands_of_daily_tools_are_not_asked_about(command: str, ve
         ("touch .git/hooks/x", "ask"),
         ("mkdir $x", "ask"),
         ("cp * b", "ask"),
-        ("rm a", "ask"),
         ("cp a b; frob", "ask"),
+        ("rm a", "allow"),
+        ("rm -f a b 2>/dev/null; rmdir c", "allow"),
+        ("mkdir -p src/{a,b}/c", "allow"),
+        ("chmod +x run.sh", "allow"),
+        ("chmod 644 a", "allow"),
+        ("rm -r a", "ask"),
+        ("rm *", "ask"),
+        ("rm ../a", "ask"),
+        ("rm .vscode/tasks.json", "ask"),
+        ("chmod u+s a", "ask"),
+        ("chmod 4755 a", "ask"),
+        ("chmod -R +x .", "ask"),
+        ("chmod +x -R .", "ask"),
+        ("chmod +x .git/hooks/pre-commit", "ask"),
+        ("chmod --reference=a b", "ask"),
     ],
 )
-def test_a_rule_for_writing_covers_making_copying_and_moving_files(
+def test_a_rule_for_writing_covers_commands_that_change_named_files(
     command: str, verdict: str
 ) -> None:
     policy = msgspec.structs.replace(POLICY, allow=rules("write"))
     assert decide_shell(command, policy).verdict == verdict
     assert decide_shell(command, POLICY).verdict == "ask"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "mv link new && cp a new/b",
+        "mv link new; echo x > new/b",
+        "cp -a link new && touch new/b",
+        "cp -r folder new && touch new/link/b",
+        "mv -t sub link && touch sub/link/b",
+        "cd sub && mv ../link new && touch new/b",
+    ],
+)
+def test_a_rule_for_writing_does_not_cover_links_in_new_places(
+    tmp_path: Path, command: str
+) -> None:
+    cwd = tmp_path / "work"
+    (cwd / "folder").mkdir(parents=True)
+    (cwd / "sub").mkdir()
+    (cwd / "a").touch()
+    for link in (cwd / "link", cwd / "folder" / "link"):
+        link.symlink_to(cwd / "sub")
+    policy = Policy(cwd=str(cwd), roots=(str(cwd),), allow=rules("write"))
+    assert decide_shell(command, policy).verdict == "ask"
+    assert decide_shell("mv sub new && cp a new/b", policy).verdict == "allow"
 
 
 def test_reading_stops_after_a_number_of_steps_and_then_nothing_is_certain() -> None:

@@ -67,13 +67,13 @@ class Analysis(msgspec.Struct, kw_only=True):
     @property
     def can_be_offered(self) -> bool:
         """True if a rule for its commands would cover it next time and can be offered."""
-        return (
-            bool(self.commands)
-            and not (
-                self.hazards or self.dynamic or self.destructive or self.problem or self.targets
-            )
-            and not self.doubts
-        )
+        return self.can_be_ruled and not self.targets
+
+    @property
+    def can_be_ruled(self) -> bool:
+        """True if rules for its commands, and for the files it writes, would cover it next time."""
+        reasons = (self.hazards, self.doubts, self.dynamic, self.destructive, self.problem)
+        return bool(self.commands) and not any(reasons)
 
     @property
     def is_known(self) -> bool:
