@@ -469,6 +469,46 @@ def test_a_rule_for_writing_does_not_cover_links_in_new_places(
     assert decide_shell("mv sub new && cp a new/b", policy).verdict == "allow"
 
 
+@pytest.mark.parametrize(
+    ("command", "verdict"),
+    [
+        ("B=ls; $B", "allow"),
+        ('B=ls && "$B" -l', "allow"),
+        ("B=/opt/tool\nfor p in a b; do CI=1 $B go $p; done", "allow"),
+        ("B=git; C=$B; $C push", "allow"),
+        ("B=rm; $B x", "ask"),
+        ("B=bash; $B -c 'rm x'", "ask"),
+        ("(B=ls); $B rm x", "ask"),
+        ("B=ls & $B rm x", "ask"),
+        ("B=ls | cat; $B rm x", "ask"),
+        ("false && B=ls; $B rm x", "ask"),
+        ("if x; then B=ls; fi; $B rm x", "ask"),
+        ("$B rm; B=ls", "ask"),
+        ("f() { $B rm; }; B=ls; f", "ask"),
+        ("B=ls; unset B; $B rm x", "ask"),
+        ("B=ls; command unset B; $B rm x", "ask"),
+        ("B=ls; eval 'B=rm'; $B x", "ask"),
+        ("B=ls; source f; $B x", "ask"),
+        ("B=ls; $C B; $B rm x", "ask"),
+        ("B=ls; B=rm; $B x", "ask"),
+        ("B=ls; B=rm; C=$B; $C x", "ask"),
+        ("(B=ls); C=$B; $C rm x", "ask"),
+        ("C=$B; B=ls; $C rm x", "ask"),
+        ("C=$C; $C rm x", "ask"),
+        ("B=ls; f() { B=rm; }; f; $B x", "ask"),
+        ("B=ls; read B < f; $B x", "ask"),
+        ("B=ls; ((B=1)); $B x", "ask"),
+        ("RANDOM=ls; $RANDOM rm", "ask"),
+        ("IFS=s; B=ls; $B x", "ask"),
+        ("B=*; $B x", "ask"),
+        ("B={ls,rm}; $B x", "ask"),
+    ],
+)
+def test_a_command_is_known_by_a_variable_that_is_surely_set(command: str, verdict: str) -> None:
+    policy = msgspec.structs.replace(POLICY, allow=rules("shell(/opt/tool)", "shell(git push)"))
+    assert decide_shell(command, policy).verdict == verdict
+
+
 def test_reading_stops_after_a_number_of_steps_and_then_nothing_is_certain() -> None:
     short, long = "; ".join(["echo a"] * 2_000), "; ".join(["echo a"] * 20_000)
     assert analyse(short, POLICY.cwd).problem is None

@@ -96,8 +96,10 @@ class Judge:
         self._check_settings(script, variables)
         self._check_computed(script, variables)
         outer = self._functions
-        for command, names in zip(script.commands, find_callable(script), strict=True):
+        callable_names = find_callable(script)
+        for index, (command, names) in enumerate(zip(script.commands, callable_names, strict=True)):
             self._functions = names | outer if inherits else names
+            variables.at = None if command.in_function else index
             self._judge(command, variables)
         self._functions = outer
         self._depth -= 1
