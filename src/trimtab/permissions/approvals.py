@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from trimtab.contracts.events.envelope import JsonObject
-from trimtab.contracts.permission import Answer, Policy, Rule
+from trimtab.contracts.permission import Policy, Rule
 from trimtab.contracts.tool import Access
 
 if TYPE_CHECKING:
@@ -89,18 +89,6 @@ def _is_plain(word: str) -> bool:
     return re.fullmatch(r"[^-\s(),*'\"][^\s(),*'\"]*", word) is not None
 
 
-def find_bundle(commands: Sequence[str], policy: Policy) -> tuple[Rule, ...]:
-    """Return the rules by which commands run unasked; none for those that no rule can cover."""
-    from trimtab.permissions.assess import read_script
-
-    approvals = (
-        generalise(Access(kind="shell", target=command), read_script(command, policy), policy)
-        for command in commands
-    )
-    found = [rule for approval in approvals for rule in to_rules(approval, "location")]
-    return tuple(dict.fromkeys(found))
-
-
 def to_rules(approval: Any, source: str) -> tuple[Rule, ...]:
     """The rules that a kept approval stands for; none if it is not understood."""
     rules: list[Rule] = []
@@ -144,12 +132,6 @@ def describe_cover(rules: Sequence[Rule]) -> str:
         else:
             parts.append(f"every call of {rule.argument or 'any tool'} of {rule.kind}")
     return "; ".join(parts) + "." if parts else ""
-
-
-def approve_checks(request: JsonObject) -> Answer:
-    """Return the answer that allows all checks of the project that a request offers."""
-    _, approval = offer_rules(request, ", ".join(request["projectChecks"]))
-    return Answer(kind="approve-for-location", approval=approval)
 
 
 def offer_rules(request: JsonObject, text: str) -> tuple[JsonObject, JsonObject]:

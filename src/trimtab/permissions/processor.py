@@ -39,8 +39,8 @@ class _Standing(msgspec.Struct):
     """The policy that the agents of a session share."""
 
     policy: Policy
-    offered_checks: bool = False
-    """True once the person could allow all checks of the project at once."""
+    offered: tuple[str, ...] = ()
+    """The titles of the bundles of rules that the person could allow at once."""
 
 
 class Permissions(Processor):
@@ -370,7 +370,7 @@ class Permissions(Processor):
         request = self._build_request(access, pending)
         request["reason"] = decision.reason
         if access.kind == "shell" and request.get("suggestedRules"):
-            self._offer_checks(request)
+            self._offer_bundle(request)
         if warning:
             request["warning"] = warning
         answer = await self._hook(pending, request) if self._hook else None
@@ -399,18 +399,18 @@ class Permissions(Processor):
             text=f"{UNAVAILABLE} ({decision.reason})", summary=UNAVAILABLE, kind="denied"
         )
 
-    def _offer_checks(self, request: JsonObject) -> None:
-        """Offer rules for all checks of the project with the first question about one of them."""
-        if self._standing.offered_checks or self._keeper is None:
-            return
-        from trimtab.permissions.approvals import find_bundle
+    def _offer_bundle(self, request: JsonObject) -> None:
+        """Offer rules for commands that belong together with the first question about one."""
+        from trimtab.permissions.bundles import find_bundle
 
-        bundle = find_bundle(self._keeper.find_checks(), self.policy)
-        allowed = {str(rule) for rule in self.policy.allow}
-        missing = [str(rule) for rule in bundle if str(rule) not in allowed]
-        if set(request["suggestedRules"]) < set(missing):
-            request["projectChecks"] = missing
-            self._standing.offered_checks = True
+        standing, keeper = self._standing, self._keeper
+        if keeper is None:
+            return
+        checks = keeper.find_checks()
+        bundle = find_bundle(request["suggestedRules"], checks, self.policy, standing.offered)
+        if bundle is not None:
+            request["bundle"] = {"title": bundle.title, "rules": list(bundle.rules)}
+            standing.offered += (bundle.title,)
 
     async def ask_person(self, request_id: str, request: JsonObject) -> Answer:
         """Return a person's answer to a request that was announced."""

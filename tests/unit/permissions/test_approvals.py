@@ -6,13 +6,7 @@ import pytest
 from permissionkit import POLICY, rules
 from trimtab.contracts.permission import Rule
 from trimtab.contracts.tool import Access
-from trimtab.permissions.approvals import (
-    approve_checks,
-    describe_cover,
-    find_bundle,
-    generalise,
-    to_rules,
-)
+from trimtab.permissions.approvals import describe_cover, generalise, to_rules
 from trimtab.permissions.decide_shell import decide_shell
 from trimtab.permissions.requests import remembered
 from trimtab.permissions.rules import matches_tool
@@ -125,12 +119,3 @@ def test_a_rule_for_writing_is_offered_for_what_only_changes_files(
     if offered:
         policy = msgspec.structs.replace(POLICY, allow=given)
         assert decide_shell(command, policy).verdict == "allow"
-
-
-def test_the_checks_of_a_project_are_approved_at_once() -> None:
-    bundle = find_bundle(["make test", "npm run lint", "make test", "rm -rf build"], POLICY)
-    named = [str(rule) for rule in bundle]
-    assert named == ["shell(make test)", "shell(npm run lint)"]
-    answer = approve_checks({"projectChecks": named})
-    assert answer.kind == "approve-for-location"
-    assert [str(rule) for rule in to_rules(answer.approval, "location")] == named

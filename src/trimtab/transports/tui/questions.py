@@ -11,7 +11,8 @@ from trimtab.contracts.text import count, neutralise
 from trimtab.host.answers import PLAN_TITLE, STAY
 from trimtab.host.parts import Question
 from trimtab.host.plan_actions import PLAN_ACTIONS, SHORT_ACTIONS, list_actions
-from trimtab.permissions.approvals import approve_checks, offer_rules
+from trimtab.permissions.approvals import offer_rules
+from trimtab.permissions.bundles import approve_bundle
 from trimtab.permissions.kinds import show_request
 from trimtab.transports.tui.cells import Line, line_width, plain, width, wrap
 from trimtab.transports.tui.diff import render_diff
@@ -174,14 +175,15 @@ def _permission(part: Question, _: int, approval: JsonObject | None = None) -> A
         )
         if request.get("kind") == "shell":
             choices.append(Choice(label="edit the rule", keys=("e",), words=True, rule=named))
-    if checks := request.get("projectChecks"):
-        notes.append((("dim", f"  c allows {', '.join(show(rule) for rule in checks)}"),))
+    if bundle := request.get("bundle"):
+        rules, title = ", ".join(show(rule) for rule in bundle["rules"]), show(bundle["title"])
+        notes.append((("dim", f"  c allows {rules}"),))
         choices.append(
             Choice(
-                label="yes, allow the project's checks always in this place",
-                short="yes, the project's checks always",
+                label=f"yes, allow {title} always in this place",
+                short=f"yes, {title} always",
                 keys=("c",),
-                value=approve_checks(request),
+                value=approve_bundle(request),
             )
         )
     reject = Answer(kind="reject")
