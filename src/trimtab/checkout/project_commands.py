@@ -89,8 +89,9 @@ def _find_more_checks(root: str) -> Iterator[str]:
         if CHECK_SCRIPT.fullmatch(name):
             yield f"{packager} run {name}"
     packages = _read_package(root, "dependencies") | _read_package(root, "devDependencies")
-    starter = {"bun": "bunx", "pnpm": "pnpm exec"}.get(packager, "npx")
-    yield from (f"{starter} {tool}" for package, tool in NODE_TOOLS.items() if package in packages)
+    starters = dict.fromkeys(("npx", {"bun": "bunx", "pnpm": "pnpm exec"}.get(packager, "npx")))
+    tools = [tool for package, tool in NODE_TOOLS.items() if package in packages]
+    yield from (f"{starter} {tool}" for starter in starters for tool in tools)
     settings = read_manifest(root, "pyproject.toml")
     if "[tool.pytest" in settings:
         yield "python -m pytest"

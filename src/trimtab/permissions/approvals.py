@@ -33,7 +33,7 @@ def generalise(
     """
     match access.kind:
         case "shell":
-            return _generalise_command(access.target, analysis, policy) if analysis else None
+            return _generalise_command(analysis, policy) if analysis else None
         case "write" | "read" | "memory":
             return {"kind": access.kind}
         case "mcp":
@@ -46,9 +46,7 @@ def generalise(
             return None if other == "none" else {"kind": other, "target": access.target}
 
 
-def _generalise_command(
-    text: str, analysis: "Analysis", policy: Policy | None
-) -> JsonObject | None:
+def _generalise_command(analysis: "Analysis", policy: Policy | None) -> JsonObject | None:
     from trimtab.permissions.file_commands import are_changeable, changes_named_files
 
     targets = [path for path in analysis.targets if path is not None]
@@ -59,7 +57,7 @@ def _generalise_command(
     asked = [found for found in analysis.commands if not found.read_only and not found.shadow]
     names = [found.identifier for found in asked]
     writes = bool(targets)
-    if names and policy is not None and changes_named_files(names, analysis, policy, text):
+    if names and policy is not None and changes_named_files(names, analysis, policy):
         asked, writes = [], True
     identifiers = list(dict.fromkeys(map(name_narrowly, asked)))
     if not identifiers:

@@ -233,7 +233,7 @@ def _judge_commands(analysis: Analysis, policy: Policy, text: str) -> Decision:
         for found, rule in zip(required, rules, strict=True)
         if rule is None and not (found.read_only or found.doubtful)
     ]
-    if missing and (rule := _find_write_rule(missing, analysis, policy, text)):
+    if missing and (rule := _find_write_rule(missing, analysis, policy)):
         rules, missing = [*rules, rule], []
     if missing:
         names = ", ".join(dict.fromkeys(missing))
@@ -263,12 +263,10 @@ def _judge_commands(analysis: Analysis, policy: Policy, text: str) -> Decision:
     )
 
 
-def _find_write_rule(
-    missing: Sequence[str], analysis: Analysis, policy: Policy, text: str
-) -> Rule | None:
+def _find_write_rule(missing: Sequence[str], analysis: Analysis, policy: Policy) -> Rule | None:
     """Return the rule for writing that covers commands which only change files by name."""
     covering = None
-    if not changes_named_files(missing, analysis, policy, text):
+    if not changes_named_files(missing, analysis, policy):
         return None
     for path in analysis.touched:
         rules = (r for r in policy.allow if matches_path(r, "write", path, policy.cwd))

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from trimtab.contracts.permission import Policy
 from trimtab.permissions.paths import is_inside, is_protected
-from trimtab.permissions.plain import is_literal
 from trimtab.permissions.shell.verdict.analysis import Analysis, Found
 
 COMMANDS = frozenset(("mkdir", "touch", "cp", "mv", "rm", "rmdir", "unlink", "chmod"))
@@ -18,22 +17,16 @@ COPYING = frozenset(("cp", "mv"))
 """Those that put a link in a new place, if they are given one."""
 MAX_ENTRIES = 2000
 """The number of entries of folders that are searched for links."""
-_QUIET = re.compile(r"(?<=\s)(?:\d|&)?>{1,2}\s*(?:/dev/null|&\d)(?=[\s;&|)]|$)")
-_BRACES = re.compile(r"[{}]")
 _MODE = re.compile(r"0?[0-7]{3}|[ugoa]*[-+=][rwxX]+(?:,[ugoa]*[-+=][rwxX]+)*")
 """A mode without the bits by which a program gets the rights of its owner."""
 
 
-def changes_named_files(
-    identifiers: Sequence[str], analysis: Analysis, policy: Policy, text: str
-) -> bool:
+def changes_named_files(identifiers: Sequence[str], analysis: Analysis, policy: Policy) -> bool:
     """Return True if these commands of a script change nothing but files that it names."""
     if not COMMANDS.issuperset(identifiers) or not analysis.touched or analysis.unsure:
         return False
-    if not is_literal(_BRACES.sub("", _QUIET.sub("", text))):
-        return False
     found = [one for one in analysis.commands if one.identifier in identifiers]
-    if not all(map(_sets_plain_mode, found)):
+    if not all(one.literal and _sets_plain_mode(one) for one in found):
         return False
     if not are_changeable(analysis.touched, policy):
         return False

@@ -34,7 +34,7 @@ def test_checks_are_the_scripts_named_for_it_and_the_tools_that_are_installed(
     (tmp_path / "package.json").write_text(json.dumps(package))
     (tmp_path / "bun.lock").touch()
     (tmp_path / "pyproject.toml").write_text('[tool.pixi.tasks]\ntest = "x"\ningest = "y"\n[x]\n')
-    checks = ["bun run test:unit", "bun run lint-css", "bunx tsc", "pixi run test"]
+    checks = ["bun run test:unit", "bun run lint-css", "npx tsc", "bunx tsc", "pixi run test"]
     assert find_checks(str(tmp_path)) == checks
 
 

@@ -11,7 +11,8 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     `leading` are those before the first that is not known, so a rule may name them.
     `shadow` marks a program that another one would start although its words are no command line
     (`npx X`): a deny rule counts for it, an allow rule is not needed. `doubtful` marks one that
-    only reads unless a word that is not known turns out to be an option.
+    only reads unless a word that is not known turns out to be an option. `literal` marks one whose
+    words are all written out.
     """
 
     identifier: str
@@ -21,6 +22,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     leading: tuple[str, ...] = ()
     shadow: bool = False
     doubtful: bool = False
+    literal: bool = False
 
 
 class Analysis(msgspec.Struct, kw_only=True):

@@ -199,7 +199,8 @@ class Judge:
             name = arguments[0].text
             self.into.commands.append(Found(identifier=name, read_only=True, base=name))
             return
-        self.judge_words(arguments, stdin=body[-1] if body else None)
+        literal = all(map(_is_written_out, command.words)) and not self.places.unknown
+        self.judge_words(arguments, stdin=body[-1] if body else None, literal=literal)
 
     def _guess(self, command: Command, variables: Variables) -> None:
         """Judge a command as if variables had the values that the script gives them.
@@ -242,7 +243,12 @@ class Judge:
                 self.into.add_hazards("an array is given a text that is not known")
 
     def judge_words(
-        self, arguments: Sequence[Argument], *, stdin: str | None = None, shadow: bool = False
+        self,
+        arguments: Sequence[Argument],
+        *,
+        stdin: str | None = None,
+        shadow: bool = False,
+        literal: bool = False,
     ) -> None:
         """Judge one command: a word and its arguments."""
         self._effort.spend()
@@ -268,6 +274,7 @@ class Judge:
             words=known,
             leading=tuple(argument.text for argument in fixed),
             shadow=shadow,
+            literal=literal and len(known) == len(arguments),
         )
         if found not in self.into.commands[:slot]:
             self.into.commands.insert(slot, found)
@@ -429,3 +436,8 @@ class Judge:
             self.into.targets.append(None)
         self.into.targets += [path for path in paths if path not in self.into.targets]
         return True
+
+
+def _is_written_out(word: Word) -> bool:
+    """Return True if nothing in a word is expanded but braces and the home folder."""
+    return all(piece.kind in ("bare", "quoted") for piece in word.pieces)
