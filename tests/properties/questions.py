@@ -30,6 +30,7 @@ from trimtab.permissions.bundles import find_bundle
 from trimtab.permissions.decide_shell import judge_analysis
 from trimtab.permissions.paths import resolve
 from trimtab.permissions.rules import parse_rules
+from trimtab.permissions.sandbox_bypass import runs_outside
 from trimtab.permissions.shell.verdict.analyse import analyse
 from trimtab.permissions.shell.verdict.analysis import Analysis
 
@@ -88,33 +89,42 @@ class Person:
         self.policy = msgspec.structs.replace(self.policy, cwd=line.cwd, roots=place, home=home)
         analysis = analyse(line.command, line.cwd, home)
         decision = judge_analysis(analysis, self.policy, line.command)
+        access = Access(kind="shell", target=line.command)
+        if runs_outside(access, self.policy):
+            return ""
         if decision.verdict == "allow" and self.policy.confined and not analysis.read_only:
-            decision = self._reach_out(analysis) or decision
+            decision = self._reach_out(access, analysis) or decision
         if decision.verdict == "allow":
             return ""
-        self._approve(line.command, analysis)
+        self._approve(access, analysis)
         return f"{line.command}\n    {decision.reason}"
 
-    def _reach_out(self, analysis: Analysis) -> Decision | None:
-        """Ask about a new host, or about running a command outside the sandbox."""
+    def _reach_out(self, access: Access, analysis: Analysis) -> Decision | None:
+        """Ask about a new host, or about running a command outside the sandbox, from now on."""
         names = [found.identifier for found in analysis.commands if not found.read_only]
         if beyond := next(filter(BEYOND.fullmatch, names), ""):
-            reason = f"{beyond} would run outside the sandbox."
-            return Decision(verdict="ask", reason=reason)
+            return self._let_out(access, analysis, f"{beyond} would run outside the sandbox.")
         hosts = [host for name in names for mark, host in HOSTS if re.fullmatch(mark, name)]
         if any(name in ("curl", "wget") for name in names):
             hosts += [url.split("/")[2] for url in analysis.possible_urls if url.count("/") > 1]
         local = next((host for host in hosts if host.startswith(("localhost", "127."))), "")
         if local:
             reason = f"It would run outside the sandbox, to reach {local}."
-            return Decision(verdict="ask", reason=reason)
+            return self._let_out(access, analysis, reason)
         new = set(hosts) - self._hosts
         self._hosts |= new
         reason = f"It would connect to {', '.join(sorted(new))}."
         return Decision(verdict="ask", reason=reason) if new else None
 
-    def _approve(self, command: str, analysis: Analysis) -> None:
-        approval = generalise(Access(kind="shell", target=command), analysis, self.policy)
+    def _let_out(self, access: Access, analysis: Analysis, reason: str) -> Decision:
+        approval = generalise(access, analysis) or {"kind": ""}
+        if approval["kind"] == "commands":
+            rules = to_rules(approval | {"outsideSandbox": True}, "always")
+            self.policy = msgspec.structs.replace(self.policy, allow=(*self.policy.allow, *rules))
+        return Decision(verdict="ask", reason=reason)
+
+    def _approve(self, access: Access, analysis: Analysis) -> None:
+        approval = generalise(access, analysis, self.policy)
         rules = to_rules(approval, "always")
         suggested = [str(rule) for rule in rules]
         bundle = find_bundle(suggested, self._checks, self.policy, self._offered)

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from trimtab.permissions.shell.verdict.analysis import Analysis, Found
 
 
+OUTSIDE = "outside"
+"""The kind of rules by which commands run outside the sandbox. Only answers make them."""
+
+
 class ApprovalKeeper(Protocol):
     """Keeps approvals for a location, or for always, after the session has ended."""
 
@@ -92,7 +96,8 @@ def to_rules(approval: Any, source: str) -> tuple[Rule, ...]:
     rules: list[Rule] = []
     match approval:
         case {"kind": "commands", "commandIdentifiers": list(names)}:
-            rules += [Rule("shell", name, source) for name in names if isinstance(name, str)]
+            kind = OUTSIDE if approval.get("outsideSandbox") is True else "shell"
+            rules += [Rule(kind, name, source) for name in names if isinstance(name, str)]
             rules += [Rule("write", None, source)] if approval.get("writesFiles") is True else []
         case {"kind": "write" | "memory" as kind}:
             rules.append(Rule(kind, None, source))
@@ -117,6 +122,8 @@ def describe_cover(rules: Sequence[Rule]) -> str:
     for rule in rules:
         if rule.kind == "shell":
             parts.append(f"every `{rule.argument}` command, whatever its arguments")
+        elif rule.kind == OUTSIDE:
+            parts.append(f"every `{rule.argument}` command, run outside the sandbox")
         elif rule.kind == "write":
             parts.append("every change of files in the allowed directories")
         elif rule.kind == "read":

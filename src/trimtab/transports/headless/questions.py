@@ -77,6 +77,8 @@ def name_answers(request: JsonObject, *, edits: bool = False) -> str:
 
 def may_edit_rules(request: JsonObject) -> bool:
     """Return True if the person may write the rule for a request themselves."""
+    if request.get("sandboxBypass"):
+        return False
     return request.get("kind") == "shell" and bool(request.get("suggestedRules"))
 
 

@@ -173,7 +173,7 @@ def _permission(part: Question, _: int, approval: JsonObject | None = None) -> A
                 value=Answer(kind="approve-for-location", approval=approval),
             )
         )
-        if request.get("kind") == "shell":
+        if request.get("kind") == "shell" and not request.get("sandboxBypass"):
             choices.append(Choice(label="edit the rule", keys=("e",), words=True, rule=named))
     if bundle := request.get("bundle"):
         rules, title = ", ".join(show(rule) for rule in bundle["rules"]), show(bundle["title"])
