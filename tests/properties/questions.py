@@ -127,7 +127,8 @@ class Person:
         approval = generalise(access, analysis, self.policy)
         rules = to_rules(approval, "always")
         suggested = [str(rule) for rule in rules]
-        bundle = find_bundle(suggested, self._checks, self.policy, self._offered)
+        command, policy = access.target, self.policy
+        bundle = find_bundle(command, suggested, self._checks, policy, self._offered)
         if bundle is not None:
             self._offered.append(bundle.title)
             rules = parse_rules(bundle.rules, "always")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from trimtab.contracts.events.envelope import JsonObject
-from trimtab.contracts.permission import Policy, Rule
+from trimtab.contracts.permission import Answer, Policy, Rule
 from trimtab.contracts.tool import Access
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def generalise(
 
 
 def _generalise_command(analysis: "Analysis", policy: Policy | None) -> JsonObject | None:
-    from trimtab.permissions.file_commands import are_changeable, changes_named_files
+    from trimtab.permissions.file_commands import are_changeable
 
     targets = [path for path in analysis.targets if path is not None]
     if not analysis.can_be_ruled or len(targets) < len(analysis.targets):
@@ -59,15 +59,11 @@ def _generalise_command(analysis: "Analysis", policy: Policy | None) -> JsonObje
     if targets and (policy is None or not are_changeable(targets, policy)):
         return None
     asked = [found for found in analysis.commands if not found.read_only and not found.shadow]
-    names = [found.identifier for found in asked]
-    writes = bool(targets)
-    if names and policy is not None and changes_named_files(names, analysis, policy):
-        asked, writes = [], True
     identifiers = list(dict.fromkeys(map(name_narrowly, asked)))
     if not identifiers:
-        return {"kind": "write"} if writes else None
+        return {"kind": "write"} if targets else None
     approval: JsonObject = {"kind": "commands", "commandIdentifiers": identifiers}
-    return approval | {"writesFiles": True} if writes else approval
+    return approval | {"writesFiles": True} if targets else approval
 
 
 def name_narrowly(found: "Found") -> str:
@@ -137,6 +133,12 @@ def describe_cover(rules: Sequence[Rule]) -> str:
         else:
             parts.append(f"every call of {rule.argument or 'any tool'} of {rule.kind}")
     return "; ".join(parts) + "." if parts else ""
+
+
+def approve_bundle(request: JsonObject) -> Answer:
+    """Return the answer that allows the whole bundle of rules that a request offers."""
+    _, approval = offer_rules(request, ", ".join(request["bundle"]["rules"]))
+    return Answer(kind="approve-for-location", approval=approval)
 
 
 def offer_rules(request: JsonObject, text: str) -> tuple[JsonObject, JsonObject]:

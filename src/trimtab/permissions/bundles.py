@@ -6,10 +6,11 @@ from functools import lru_cache
 
 import msgspec
 
-from trimtab.contracts.events.envelope import JsonObject
-from trimtab.contracts.permission import Answer, Policy, Rule
+from trimtab.contracts.permission import Policy, Rule
 from trimtab.contracts.tool import Access
-from trimtab.permissions.approvals import generalise, offer_rules, to_rules
+from trimtab.permissions.approvals import generalise, to_rules
+from trimtab.permissions.assess import read_script
+from trimtab.permissions.file_commands import changes_named_files
 
 CHECKS = "the project's checks"
 
@@ -21,14 +22,23 @@ class Bundle(msgspec.Struct, frozen=True):
     rules: tuple[str, ...]
 
 
+FILES = Bundle("every change of files in the allowed directories", ("write",))
+
+
 def find_bundle(
-    suggested: Sequence[str], checks: Sequence[str], policy: Policy, offered: Container[str] = ()
+    command: str,
+    suggested: Sequence[str],
+    checks: Sequence[str],
+    policy: Policy,
+    offered: Container[str] = (),
 ) -> Bundle | None:
     """Return the bundle to offer with a question about a command; None if none belongs to it.
 
     `suggested` are the rules for the command alone, `checks` the commands that build or check the
     project, `offered` the titles of the bundles that were offered before.
     """
+    if changes_files(command, policy):
+        return FILES if FILES.title not in offered else None
     allowed = {str(rule) for rule in policy.allow}
     for bundle in (Bundle(CHECKS, name_checks(checks, policy)), *load_bundles()):
         missing = [rule for rule in bundle.rules if rule not in allowed]
@@ -39,10 +49,11 @@ def find_bundle(
     return None
 
 
-def approve_bundle(request: JsonObject) -> Answer:
-    """Return the answer that allows the whole bundle that a request offers."""
-    _, approval = offer_rules(request, ", ".join(request["bundle"]["rules"]))
-    return Answer(kind="approve-for-location", approval=approval)
+def changes_files(command: str, policy: Policy) -> bool:
+    """Return True if a rule for writing would cover what a command needs to be allowed."""
+    analysis = read_script(command, policy)
+    names = [found.identifier for found in analysis.commands if not found.read_only]
+    return analysis.can_be_ruled and changes_named_files(names, analysis, policy)
 
 
 @lru_cache(1)
@@ -59,10 +70,6 @@ def load_bundles() -> tuple[Bundle, ...]:
 
 def name_checks(commands: Sequence[str], policy: Policy) -> tuple[str, ...]:
     """Return the rules by which commands run unasked; none for those that no rule can cover."""
-    if not commands:
-        return ()
-    from trimtab.permissions.assess import read_script
-
     approvals = (
         generalise(Access(kind="shell", target=command), read_script(command, policy), policy)
         for command in commands

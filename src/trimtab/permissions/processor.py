@@ -370,7 +370,7 @@ class Permissions(Processor):
         request = self._build_request(access, pending)
         request["reason"] = decision.reason
         if access.kind == "shell" and request.get("suggestedRules"):
-            self._offer_bundle(request)
+            self._offer_bundle(request, access.target)
         if warning:
             request["warning"] = warning
         answer = await self._hook(pending, request) if self._hook else None
@@ -399,15 +399,15 @@ class Permissions(Processor):
             text=f"{UNAVAILABLE} ({decision.reason})", summary=UNAVAILABLE, kind="denied"
         )
 
-    def _offer_bundle(self, request: JsonObject) -> None:
+    def _offer_bundle(self, request: JsonObject, command: str) -> None:
         """Offer rules for commands that belong together with the first question about one."""
         from trimtab.permissions.bundles import find_bundle
 
         standing, keeper = self._standing, self._keeper
         if keeper is None:
             return
-        checks = keeper.find_checks()
-        bundle = find_bundle(request["suggestedRules"], checks, self.policy, standing.offered)
+        suggested, checks = request["suggestedRules"], keeper.find_checks()
+        bundle = find_bundle(command, suggested, checks, self.policy, standing.offered)
         if bundle is not None:
             request["bundle"] = {"title": bundle.title, "rules": list(bundle.rules)}
             standing.offered += (bundle.title,)

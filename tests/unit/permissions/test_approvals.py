@@ -98,8 +98,7 @@ def test_a_rule_of_several_words_covers_what_begins_with_them(
 @pytest.mark.parametrize(
     ("command", "offered"),
     [
-        ("mkdir -p src/a && touch src/a/b", ["write"]),
-        ("rm old.txt", ["write"]),
+        ("mkdir -p src/a && touch src/a/b", ["shell(mkdir)", "shell(touch)"]),
         ("echo x > out.txt", ["write"]),
         ("npm run build > build.log", ["shell(npm run build)", "write"]),
         ("cp a.txt ../b.txt", ["shell(cp)"]),
@@ -110,7 +109,7 @@ def test_a_rule_of_several_words_covers_what_begins_with_them(
         ("echo x > out.txt; $y", []),
     ],
 )
-def test_a_rule_for_writing_is_offered_for_what_only_changes_files(
+def test_a_rule_for_writing_is_offered_for_files_written_by_redirection(
     command: str, offered: list[str]
 ) -> None:
     access, analysis = Access(kind="shell", target=command), analyse(command, POLICY.cwd)

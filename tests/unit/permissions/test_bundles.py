@@ -4,11 +4,11 @@ import msgspec
 import pytest
 
 from permissionkit import POLICY, rules
-from trimtab.permissions.approvals import to_rules
+from trimtab.permissions.approvals import approve_bundle, to_rules
 from trimtab.permissions.bundles import (
     CHECKS,
+    FILES,
     Bundle,
-    approve_bundle,
     find_bundle,
     load_bundles,
     name_checks,
@@ -23,7 +23,7 @@ PUBLISHING = {"push", "create", "delete", "close", "comment", "edit", "run", "ex
 def test_the_checks_of_a_project_are_approved_at_once() -> None:
     checks = ["make test", "npm run lint", "make test", "rm -rf build"]
     assert name_checks(checks, POLICY) == ("shell(make test)", "shell(npm run lint)")
-    bundle = find_bundle(["shell(make test)"], checks, POLICY)
+    bundle = find_bundle("make test", ["shell(make test)"], checks, POLICY)
     assert bundle is not None
     assert bundle.title == CHECKS
     answer = approve_bundle({"bundle": {"title": bundle.title, "rules": list(bundle.rules)}})
@@ -42,25 +42,47 @@ def test_the_checks_of_a_project_are_approved_at_once() -> None:
         (["shell(git push)"], None),
         (["shell(gh pr merge)"], None),
         (["shell(docker run)"], None),
-        (["write"], None),
     ],
 )
 def test_a_bundle_is_offered_for_the_commands_in_it(
     suggested: list[str], title: str | None
 ) -> None:
-    bundle = find_bundle(suggested, (), POLICY)
+    bundle = find_bundle("frob", suggested, (), POLICY)
     assert (bundle.title if bundle else None) == title
     assert bundle is None or set(suggested) <= set(bundle.rules)
 
 
+@pytest.mark.parametrize(
+    ("command", "offered"),
+    [
+        ("mkdir -p src/a && touch src/a/b", True),
+        ("rm old.txt && ls", True),
+        ("rm -r old", False),
+        ("mkdir ../a", False),
+        ("mkdir $x", False),
+        ("touch .vscode/tasks.json", False),
+        ("mkdir a && make", False),
+        ("ls", False),
+    ],
+)
+def test_a_rule_for_writing_is_offered_for_commands_that_change_named_files(
+    command: str, offered: bool
+) -> None:
+    bundle = find_bundle(command, ["shell(frob)"], (), POLICY)
+    assert bundle == (FILES if offered else None)
+    if offered:
+        policy = msgspec.structs.replace(POLICY, allow=parse_rules(FILES.rules))
+        assert decide_shell(command, policy).verdict == "allow"
+
+
 def test_a_bundle_is_offered_once_and_without_what_is_allowed_already() -> None:
     policy = msgspec.structs.replace(POLICY, allow=rules("shell(git add)"))
-    bundle = find_bundle(["shell(git commit)"], (), policy)
+    bundle = find_bundle("frob", ["shell(git commit)"], (), policy)
     assert bundle is not None
     assert "shell(git add)" not in bundle.rules
-    assert find_bundle(["shell(git commit)"], (), policy, (bundle.title,)) is None
+    assert find_bundle("frob", ["shell(git commit)"], (), policy, (bundle.title,)) is None
     allowed = msgspec.structs.replace(POLICY, allow=rules(*bundle.rules, "shell(git add)"))
-    assert find_bundle(["shell(git tag)"], (), allowed) is None
+    assert find_bundle("frob", ["shell(git tag)"], (), allowed) is None
 
 
 @pytest.mark.parametrize("bundle", load_bundles(), ids=lambda bundle: bundle.title)

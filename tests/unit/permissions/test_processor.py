@@ -9,7 +9,7 @@ from loopkit import EchoTool, call, drained, make_run
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.permission import Answer, Policy
 from trimtab.contracts.tool import Access
-from trimtab.permissions.bundles import approve_bundle
+from trimtab.permissions.approvals import approve_bundle
 from trimtab.permissions.processor import Permissions
 
 POLICY = Policy(cwd="/work", roots=("/work",), home="/home/someone")

@@ -9,7 +9,7 @@ from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.permission import Answer
 from trimtab.contracts.questions import PlanReady, PlanVerdict
 from trimtab.host.plan_actions import PLAN_ACTIONS, list_actions
-from trimtab.permissions.bundles import approve_bundle
+from trimtab.permissions.approvals import approve_bundle
 from trimtab.permissions.kinds import show_request
 from trimtab.tools.splice import Splice, plan_edit
 from trimtab.transports.acp.connection import Connection

@@ -7,7 +7,7 @@ from trimtab.contracts.permission import Answer
 from trimtab.contracts.questions import TrustQuestion
 from trimtab.contracts.text import count, neutralise
 from trimtab.host.plan_actions import PLAN_ACTIONS, list_actions
-from trimtab.permissions.bundles import approve_bundle
+from trimtab.permissions.approvals import approve_bundle
 from trimtab.permissions.kinds import show_request
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from trimtab.contracts.text import count, neutralise
 from trimtab.host.answers import PLAN_TITLE, STAY
 from trimtab.host.parts import Question
 from trimtab.host.plan_actions import PLAN_ACTIONS, SHORT_ACTIONS, list_actions
-from trimtab.permissions.approvals import offer_rules
-from trimtab.permissions.bundles import approve_bundle
+from trimtab.permissions.approvals import approve_bundle, offer_rules
 from trimtab.permissions.kinds import show_request
 from trimtab.transports.tui.cells import Line, line_width, plain, width, wrap
 from trimtab.transports.tui.diff import render_diff
