@@ -214,6 +214,18 @@ async def test_what_the_fence_stops_runs_outside_unasked_if_a_rule_allows_it(
     assert "Permission denied" not in texts(played.requests)[-1]
 
 
+async def test_a_background_command_that_a_rule_allows_runs_outside_the_fence(
+    tmp_path: Path,
+) -> None:
+    plant_program(tmp_path, "touch made")
+    background = bash("git diff")
+    background["arguments"] |= {"mode": "async", "shellId": "one"}
+    wait = {"name": "read_bash", "arguments": {"shellId": "one", "delay": 10}}
+    replies = [{"tools": [call]} for call in (background, wait)]
+    await play([*replies, "done"], "go", cwd=str(tmp_path), permissions=RULE)
+    assert (tmp_path / "made").exists()
+
+
 async def test_an_unknown_word_that_becomes_an_option_is_asked_about_in_spite_of_a_rule(
     tmp_path: Path,
 ) -> None:

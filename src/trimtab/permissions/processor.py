@@ -134,6 +134,9 @@ class Permissions(Processor):
         for access in pending.touches(run):
             decision = self._heed(pending, self._judge(access, pending), access)
             decision = self._hold_to_reading(pending, access, decision)
+            if decision.rule is not None and pending.args.get("mode") == "async":
+                # Nobody waits for its end, so nobody would see that the fence stopped it.
+                decision = msgspec.structs.replace(decision, harmless=False)
             if decision.harmless and decision.plain is None:
                 decision = self._prepare_fence(decision)
             if access.kind == "shell" and decision.verdict != "deny" and not decision.harmless:
