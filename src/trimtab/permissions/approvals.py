@@ -135,6 +135,12 @@ def describe_cover(rules: Sequence[Rule]) -> str:
     return "; ".join(parts) + "." if parts else ""
 
 
+def name_briefly(rule: str) -> str:
+    """Return a rule for commands by their name alone: of `shell(git add)` that is `git add`."""
+    match = re.fullmatch(r"shell\((.*)\)", rule)
+    return match[1] if match else rule
+
+
 def approve_bundle(request: JsonObject) -> Answer:
     """Return the answer that allows the whole bundle of rules that a request offers."""
     _, approval = offer_rules(request, ", ".join(request["bundle"]["rules"]))

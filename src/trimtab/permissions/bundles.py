@@ -22,7 +22,7 @@ class Bundle(msgspec.Struct, frozen=True):
     rules: tuple[str, ...]
 
 
-FILES = Bundle("every change of files in the allowed directories", ("write",))
+FILES = Bundle("every change of files here", ("write",))
 
 
 def find_bundle(

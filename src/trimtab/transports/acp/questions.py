@@ -9,7 +9,7 @@ from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.permission import Answer
 from trimtab.contracts.questions import PlanReady, PlanVerdict
 from trimtab.host.plan_actions import PLAN_ACTIONS, list_actions
-from trimtab.permissions.approvals import approve_bundle
+from trimtab.permissions.approvals import approve_bundle, name_briefly
 from trimtab.permissions.kinds import show_request
 from trimtab.tools.splice import Splice, plan_edit
 from trimtab.transports.acp.connection import Connection
@@ -108,7 +108,7 @@ def build_options(request: JsonObject) -> list[JsonObject]:
         name = f"Always allow {named} in this folder"
         options.append({"optionId": "allow_always", "name": name, "kind": "allow_always"})
     if bundle := request.get("bundle"):
-        listed = ", ".join(bundle["rules"])
+        listed = ", ".join(map(name_briefly, bundle["rules"]))
         name = f"Always allow {bundle['title']} in this folder: {listed}"
         options.append({"optionId": BUNDLE, "name": name, "kind": "allow_always"})
     always = f"Always reject {named} in this session"

@@ -7,7 +7,7 @@ from trimtab.contracts.permission import Answer
 from trimtab.contracts.questions import TrustQuestion
 from trimtab.contracts.text import count, neutralise
 from trimtab.host.plan_actions import PLAN_ACTIONS, list_actions
-from trimtab.permissions.approvals import approve_bundle
+from trimtab.permissions.approvals import approve_bundle, name_briefly
 from trimtab.permissions.kinds import show_request
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def describe_request(request: JsonObject, *, edits: bool = False) -> str:
             lines.append("  e  edit the rule")
     if bundle := request.get("bundle"):
         lines.append(f"  c  yes, allow {_show(bundle['title'])} always in this place:")
-        lines.append(f"     {', '.join(_show(rule) for rule in bundle['rules'])}")
+        lines.append(f"     {', '.join(_show(name_briefly(rule)) for rule in bundle['rules'])}")
     lines.append("  4  no (or n); or type what to do instead")
     return "\n".join(lines) + "\n"
 
