@@ -177,7 +177,8 @@ def _permission(part: Question, _: int, approval: JsonObject | None = None) -> A
     if bundle := request.get("bundle"):
         names = ", ".join(show(name_briefly(rule)) for rule in bundle["rules"])
         together = show(bundle["title"])
-        notes.append((("dim", f"  c allows {names}"),))
+        if len(bundle["rules"]) > 1:
+            notes.append((("dim", f"  c allows {names}"),))
         choices.append(
             Choice(
                 label=f"yes, allow {together} always in this place",
