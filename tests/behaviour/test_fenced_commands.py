@@ -192,6 +192,51 @@ async def test_without_a_fence_a_program_of_the_workspace_is_not_run_by_its_name
     assert not (tmp_path / "made").exists()
 
 
+RULE = PermissionOptions(allow=("shell(git diff)", "shell(sort)"))
+
+
+async def test_a_command_that_only_reads_runs_fenced_although_a_rule_allows_it(
+    tmp_path: Path,
+) -> None:
+    plant_program(tmp_path, "touch made 2>/dev/null || true")
+    await run(tmp_path, "git diff", permissions=RULE)
+    assert not (tmp_path / "made").exists()
+
+
+async def test_what_the_fence_stops_runs_outside_unasked_if_a_rule_allows_it(
+    tmp_path: Path,
+) -> None:
+    plant_program(tmp_path, "touch made")
+    person = Person("reject")
+    played = await run(tmp_path, "git diff", permissions=RULE, ask=person)
+    assert (tmp_path / "made").exists()
+    assert person.requests == []
+    assert "Permission denied" not in texts(played.requests)[-1]
+
+
+async def test_a_background_command_that_a_rule_allows_runs_outside_the_fence(
+    tmp_path: Path,
+) -> None:
+    plant_program(tmp_path, "touch made")
+    background = bash("git diff")
+    background["arguments"] |= {"mode": "async", "shellId": "one"}
+    wait = {"name": "read_bash", "arguments": {"shellId": "one", "delay": 10}}
+    replies = [{"tools": [call]} for call in (background, wait)]
+    await play([*replies, "done"], "go", cwd=str(tmp_path), permissions=RULE)
+    assert (tmp_path / "made").exists()
+
+
+async def test_an_unknown_word_that_becomes_an_option_is_asked_about_in_spite_of_a_rule(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "words").write_text("-omade\n")
+    person = Person("reject")
+    await run(tmp_path, "sort $(cat words) words", permissions=RULE, ask=person)
+    (request,) = person.requests
+    assert "It would write made" in request["reason"]
+    assert not (tmp_path / "made").exists()
+
+
 async def test_commands_run_fenced_while_planning_whatever_is_allowed(tmp_path: Path) -> None:
     plant_program(tmp_path, "touch made")
     played = await run(
@@ -211,7 +256,8 @@ async def test_explain_names_the_fence_and_the_reason(cli: Cli) -> None:
     assert "fence: Landlock: nobody approved it, so it may change nothing\n" in fenced.text
     rule = "--allow-tool=shell(git status)"
     allowed = await cli.run("permissions", "explain", "git status", rule)
-    assert "fence: none: allowed by shell(git status)\n" in allowed.text
+    outside = "what that stops, shell(git status) allows outside"
+    assert f"fence: Landlock: it only reads; {outside}\n" in allowed.text
     asked = await cli.run("permissions", "explain", "git push")
     assert "fence" not in asked.text
 

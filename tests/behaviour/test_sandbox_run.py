@@ -270,6 +270,34 @@ async def test_only_a_persons_answer_lets_one_command_out_and_only_once(
 
 
 @pytest.mark.needs("bubblewrap")
+async def test_an_answer_for_always_lets_later_commands_of_that_name_out(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "write.py").write_text("import sys\nopen('.mcp.json', 'a').write(sys.argv[1])\n")
+    asked: list[object] = []
+
+    async def answer(request_id: str, request: dict[str, object]) -> Answer:
+        asked.append(request.get("suggestedRules"))
+        return Answer(kind="approve-for-session" if len(asked) == 1 else "reject")
+
+    commands = ("python3 write.py a", "python3 write.py b", "python3 write.py c; python3 other.py")
+    played = await play(
+        [*({"tools": [bash(command)]} for command in commands), "done"],
+        "go",
+        cwd=str(work),
+        ask=answer,
+        sandbox=True,
+        sandbox_settings=SandboxSettings(enabled=True, auto_allow=True),
+        permissions=PermissionOptions(temp_dir=False),
+    )
+    first = "outside(python3 write.py)"
+    assert asked == [[first], [first, "outside(python3 other.py)"]]
+    assert (work / ".mcp.json").read_text() == "ab"
+    ran = [data.sandboxed for data in played.of("tool.execution_complete")]
+    assert ran == [False, False, True]
+
+
+@pytest.mark.needs("bubblewrap")
 async def test_commands_in_the_sandbox_need_no_permission_where_the_person_said_so(
     cli: Cli, tmp_path: Path
 ) -> None:

@@ -107,7 +107,9 @@ async def test_the_prose_of_a_question_wraps_at_words_and_its_choices_are_whole(
         assert "  3    yes, always in this place\n" in shown
         notes = shown[shown.index("  why: ") : shown.rindex("Run this command?")]
         rows = notes.rstrip().split("\n")
-        assert all(row.startswith(("  why", "  2 and 3", "    ")) for row in rows), notes
+        assert all(row.startswith(("  why", "  2 and 3", "  c allows", "    ")) for row in rows), (
+            notes
+        )
         assert "shell(python3 -m pytest), shell(git fetch), shell(npm publish): every `python3" in (
             " ".join(notes.split())
         )

@@ -1,16 +1,20 @@
 """How often a person is asked: commands of whole sessions, and what they cost in questions.
 
 `python questions.py` plays the lists in `tests/unit/permissions/data`. Whoever is asked approves
-for always what can be approved so; the first session of a project is not counted, as nothing has
-been approved before it.
+for always what can be approved so, with the commands that belong together if they are offered; the
+first session of a project is not counted, as nothing has been approved before it.
 
 `python questions.py --recorded DIR` plays sessions that real agents had: a file `PROJECT.N.jsonl`
-for each, in the order of their names, with a line `{"command", "cwd"}` for each command. With
-`--together` they are sessions of one person, who approves for every project, with `--confined` of
-one whose commands run in a sandbox with `autoAllow`.
+for each, in the order of their names, with a line `{"command", "cwd"}` for each command, and
+perhaps a folder `PROJECT` with the manifests of the project. With `--together` they are sessions of
+one person, who approves for every project, with `--confined` of one whose commands run in a sandbox
+with `autoAllow`. There a command that needs the network, or more of the machine than the sandbox
+has, costs a question as well.
 """
 
+import re
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
@@ -18,14 +22,41 @@ from pathlib import Path
 import msgspec
 
 from permissionkit import DATA, POLICY, split_sessions
-from trimtab.contracts.permission import Policy
+from trimtab.checkout.project_commands import find_checks
+from trimtab.contracts.permission import Decision, Policy
 from trimtab.contracts.tool import Access
 from trimtab.permissions.approvals import generalise, to_rules
+from trimtab.permissions.bundles import find_bundle
 from trimtab.permissions.decide_shell import judge_analysis
 from trimtab.permissions.paths import resolve
+from trimtab.permissions.rules import parse_rules
+from trimtab.permissions.sandbox_bypass import runs_outside
 from trimtab.permissions.shell.verdict.analyse import analyse
+from trimtab.permissions.shell.verdict.analysis import Analysis
 
 MOST = 5.0
+OWN_FOLDERS = re.compile(r"/\.(claude|codex|cursor|gstack)\b|/tmp/claude")
+"""Folders in which other agents keep their own files, and the output of their commands."""
+REASONS = (
+    ("folders that the recorded agents keep for themselves", OWN_FOLDERS.pattern),
+    ("other files outside the workspace", "outside the (allowed|workspace)"),
+    ("what cannot be undone", "cannot be undone"),
+    ("protected files", "is protected"),
+    ("what is not known before it runs", "not fixed yet|cannot be read|may do more|does more"),
+    ("a file that is written", "allows writing"),
+    ("a host that is new", "connect to"),
+    ("what the sandbox cannot give", "outside the sandbox"),
+    ("the first use of a program", "No rule allows"),
+)
+HOSTS = (
+    (r"gh .*", "api.github.com"),
+    (r"git (fetch|pull|push|ls-remote|clone)", "the git server"),
+    (r"(npm|pnpm|yarn|bun) (i|install|ci|add|uninstall)|npx|bunx", "the package registry"),
+    (r"(pip|pip3|uv|poetry|pixi|cargo|go|brew|apt|apt-get)( .*)?", "the package registry"),
+)
+"""Commands that connect to a host, which is asked about once."""
+BEYOND = re.compile(r"ssh|scp|sudo|docker.*|brew|kill|pkill|railway|psql|claude|systemctl")
+"""Programs that need what no sandbox gives them: keys, services, other processes."""
 
 
 class Line(msgspec.Struct):
@@ -35,50 +66,118 @@ class Line(msgspec.Struct):
     cwd: str = POLICY.cwd
 
 
-def count_questions(lines: list[Line], policy: Policy) -> tuple[list[str], Policy]:
-    """The commands that are asked about, with the reason, and the policy with what was approved."""
-    asked = []
-    for line in lines:
-        command = line.command
+class Project(msgspec.Struct):
+    """The sessions of one project, and the commands that check it."""
+
+    sessions: list[list[Line]]
+    checks: list[str] = []
+
+
+class Person:
+    """Somebody who allows for always what can be allowed so."""
+
+    def __init__(self, start: Policy, checks: list[str]) -> None:
+        self.policy = start
+        self._checks = checks
+        self._offered: list[str] = []
+        self._hosts: set[str] = set()
+
+    def is_asked(self, line: Line) -> str:
+        """Return the question about a command, empty if there is none; it is then approved."""
         place = (resolve(line.cwd), *POLICY.roots)
-        policy = msgspec.structs.replace(policy, cwd=line.cwd, roots=place)
-        analysis = analyse(command, line.cwd, POLICY.home)
-        decision = judge_analysis(analysis, policy)
+        home = "/".join(line.cwd.split("/")[:3]) if line.cwd != POLICY.cwd else POLICY.home
+        self.policy = msgspec.structs.replace(self.policy, cwd=line.cwd, roots=place, home=home)
+        analysis = analyse(line.command, line.cwd, home)
+        decision = judge_analysis(analysis, self.policy, line.command)
+        access = Access(kind="shell", target=line.command)
+        if runs_outside(access, self.policy):
+            return ""
+        if decision.verdict == "allow" and self.policy.confined and not analysis.read_only:
+            decision = self._reach_out(access, analysis) or decision
         if decision.verdict == "allow":
-            continue
-        asked.append(f"{command}\n    {decision.reason}")
-        access = Access(kind="shell", target=command)
-        approvals = [generalise(access, analysis), {"kind": "write"} if analysis.targets else None]
-        rules = [rule for one in approvals if one for rule in to_rules(one, "always")]
-        policy = msgspec.structs.replace(policy, allow=(*policy.allow, *rules))
-    return asked, policy
+            return ""
+        self._approve(access, analysis)
+        return f"{line.command}\n    {decision.reason}"
+
+    def _reach_out(self, access: Access, analysis: Analysis) -> Decision | None:
+        """Ask about a new host, or about running a command outside the sandbox, from now on."""
+        names = [found.identifier for found in analysis.commands if not found.read_only]
+        if beyond := next(filter(BEYOND.fullmatch, names), ""):
+            return self._let_out(access, analysis, f"{beyond} would run outside the sandbox.")
+        hosts = [host for name in names for mark, host in HOSTS if re.fullmatch(mark, name)]
+        if any(name in ("curl", "wget") for name in names):
+            hosts += [url.split("/")[2] for url in analysis.possible_urls if url.count("/") > 1]
+        local = next((host for host in hosts if host.startswith(("localhost", "127."))), "")
+        if local:
+            reason = f"It would run outside the sandbox, to reach {local}."
+            return self._let_out(access, analysis, reason)
+        new = set(hosts) - self._hosts
+        self._hosts |= new
+        reason = f"It would connect to {', '.join(sorted(new))}."
+        return Decision(verdict="ask", reason=reason) if new else None
+
+    def _let_out(self, access: Access, analysis: Analysis, reason: str) -> Decision:
+        approval = generalise(access, analysis) or {"kind": ""}
+        if approval["kind"] == "commands":
+            rules = to_rules(approval | {"outsideSandbox": True}, "always")
+            self.policy = msgspec.structs.replace(self.policy, allow=(*self.policy.allow, *rules))
+        return Decision(verdict="ask", reason=reason)
+
+    def _approve(self, access: Access, analysis: Analysis) -> None:
+        approval = generalise(access, analysis, self.policy)
+        rules = to_rules(approval, "always")
+        suggested = [str(rule) for rule in rules]
+        command, policy = access.target, self.policy
+        bundle = find_bundle(command, suggested, self._checks, policy, self._offered)
+        if bundle is not None:
+            self._offered.append(bundle.title)
+            rules = parse_rules(bundle.rules, "always")
+        self.policy = msgspec.structs.replace(self.policy, allow=(*self.policy.allow, *rules))
 
 
-def read_lists() -> Iterator[list[list[Line]]]:
+def read_lists() -> Iterator[Project]:
     """The sessions of each project in our own lists."""
     for path in sorted((DATA / "sessions").glob("*.txt")):
-        yield [[Line(command) for command in session] for session in split_sessions(path)]
+        yield Project([[Line(command) for command in part] for part in split_sessions(path)])
 
 
-def read_recorded(folder: Path, *, together: bool) -> Iterator[list[list[Line]]]:
+def read_recorded(folder: Path, *, together: bool) -> Iterator[Project]:
     """The sessions of each project in a folder of recorded ones, or those of all as of one."""
     decode = msgspec.json.Decoder(Line).decode_lines
     paths = sorted(folder.glob("*.jsonl"))
-    for _, files in groupby(paths, key=lambda path: together or path.name.partition(".")[0]):
-        yield [decode(path.read_bytes()) for path in files]
+    for name, files in groupby(
+        paths, key=lambda path: path.name.partition(".")[0] * (not together)
+    ):
+        sessions = [decode(path.read_bytes()) for path in files]
+        yield Project(sessions, find_checks(str(folder / name)) if name else [])
 
 
-def measure(projects: Iterator[list[list[Line]]], start: Policy = POLICY) -> tuple[list[str], int]:
+def measure(projects: Iterator[Project], start: Policy = POLICY) -> tuple[list[str], int]:
     """The commands asked about in later sessions, and how many commands those had."""
     asked: list[str] = []
     count = 0
-    for first, *later in projects:
-        _, policy = count_questions(first, start)
-        for session in later:
-            more, policy = count_questions(session, policy)
-            asked += more
-            count += len(session)
+    for project in projects:
+        person = Person(start, project.checks)
+        for number, session in enumerate(project.sessions):
+            questions = [person.is_asked(line) for line in session]
+            if number:
+                asked += filter(None, questions)
+                count += len(session)
     return asked, count
+
+
+def sort_by_reason(asked: list[str]) -> Counter[str]:
+    """Count the questions of each kind; the first kind that fits counts."""
+    kinds: Counter[str] = Counter()
+    for question in asked:
+        fits = (kind for kind, mark in REASONS if re.search(mark, find_text(kind, question)))
+        kinds[next(fits, "something else")] += 1
+    return kinds
+
+
+def find_text(kind: str, question: str) -> str:
+    """Return what tells a kind: the command for agents' own folders, the reason for the others."""
+    return question if kind == REASONS[0][0] else question.rpartition("\n")[2]
 
 
 def main(arguments: list[str]) -> int:
@@ -88,6 +187,8 @@ def main(arguments: list[str]) -> int:
     confined = "--confined" in arguments
     asked, count = measure(projects, msgspec.structs.replace(POLICY, confined=confined))
     print("\n".join(asked))
+    for kind, number in sort_by_reason(asked).most_common():
+        print(f"{number:4} {kind}")
     rate = 100 * len(asked) / count
     print(f"{rate:.1f} per 100 of {count} commands")
     return 0 if rate <= MOST else 1

@@ -205,7 +205,7 @@ def build_guards(
     named = any(rule.kind == "url" for rule in policy.allow)
     if confinement is not None and sandbox.unasked and (ask is not None or named):
         confinement.ask_host = HostQuestions(permissions, context.session.emit).ask
-    bypass = SandboxBypass(policy, ask)
+    bypass = SandboxBypass(policy, ask, permissions)
     hosts = sandbox.hosts
     if hosts is None:
         return None, bypass

@@ -3,9 +3,30 @@
 import os
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 
+CHECK_SCRIPT = re.compile(
+    r"(?:build|tests?|lint|type-?check|types|format|fmt|check|verify|validate|coverage)(?:[:-].*)?"
+)
+"""Names of scripts that build or check a project."""
+NODE_TOOLS = {
+    "@biomejs/biome": "biome",
+    "@playwright/test": "playwright",
+    "eslint": "eslint",
+    "jest": "jest",
+    "mocha": "mocha",
+    "next": "next lint",
+    "prettier": "prettier",
+    "stylelint": "stylelint",
+    "svelte-check": "svelte-check",
+    "typescript": "tsc",
+    "vitest": "vitest",
+    "vue-tsc": "vue-tsc",
+}
+"""Packages that check a project, and their programs."""
+PYTHON_TOOLS = (("[tool.ruff", "ruff"), ("[tool.mypy", "mypy"), ("[tool.pyright", "pyright"))
 MAKE_TARGETS = ("build", "test", "check", "lint", "format", "run", "dev")
 NODE_SCRIPTS = ("build", "test", "lint", "typecheck", "format", "dev", "start")
 BY_FILE = (
@@ -30,7 +51,8 @@ def find_commands(root: str) -> list[str]:
 
 def find_checks(root: str) -> list[str]:
     """Return the commands that build or check a project."""
-    return [command for command in find_commands(root) if not NOT_CHECKS.search(command)]
+    commands = [command for command in find_commands(root) if not NOT_CHECKS.search(command)]
+    return list(dict.fromkeys((*commands, *_find_more_checks(root))))
 
 
 def read_manifest(root: str, name: str) -> str:
@@ -56,14 +78,50 @@ def _find(root: str) -> Iterator[str]:
 
 
 def _find_scripts(root: str) -> Iterator[str]:
+    scripts, program = _read_package(root, "scripts"), _find_packager(root)
+    yield from (f"{program} run {name}" for name in NODE_SCRIPTS if name in scripts)
+
+
+def _find_more_checks(root: str) -> Iterator[str]:
+    """Return the checks that are too many, or too special, to describe a project by."""
+    packager = _find_packager(root)
+    for name in _read_package(root, "scripts"):
+        if CHECK_SCRIPT.fullmatch(name):
+            yield f"{packager} run {name}"
+    packages = _read_package(root, "dependencies") | _read_package(root, "devDependencies")
+    starters = dict.fromkeys(("npx", {"bun": "bunx", "pnpm": "pnpm exec"}.get(packager, "npx")))
+    tools = [tool for package, tool in NODE_TOOLS.items() if package in packages]
+    yield from (f"{starter} {tool}" for starter in starters for tool in tools)
+    settings = read_manifest(root, "pyproject.toml")
+    if "[tool.pytest" in settings:
+        yield "python -m pytest"
+    yield from (tool for section, tool in PYTHON_TOOLS if section in settings)
+    tasks = settings.partition("[tool.pixi.tasks]")[2].partition("\n[")[0]
+    for name in re.findall(r"^([\w-]+)\s*=", tasks, re.MULTILINE):
+        if CHECK_SCRIPT.fullmatch(name):
+            yield f"pixi run {name}"
+    if os.path.isfile(os.path.join(root, "Cargo.toml")):
+        yield from ("cargo check", "cargo clippy", "cargo fmt")
+    if os.path.isfile(os.path.join(root, "go.mod")):
+        yield from ("go vet ./...", "gofmt -l .")
+
+
+def _find_packager(root: str) -> str:
+    locks = (
+        ("pnpm-lock.yaml", "pnpm"),
+        ("yarn.lock", "yarn"),
+        ("bun.lockb", "bun"),
+        ("bun.lock", "bun"),
+    )
+    found = (name for lock, name in locks if os.path.exists(os.path.join(root, lock)))
+    return next(found, "npm")
+
+
+def _read_package(root: str, field: str) -> dict[str, Any]:
+    """Return a field of `package.json` that is an object; an empty one if there is none."""
     try:
         package = msgspec.json.decode(read_manifest(root, "package.json") or "{}")
     except msgspec.DecodeError:
-        return
-    scripts = package.get("scripts") if isinstance(package, dict) else None
-    locks = (("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lockb", "bun"))
-    program = next(
-        (name for lock, name in locks if os.path.exists(os.path.join(root, lock))), "npm"
-    )
-    if isinstance(scripts, dict):
-        yield from (f"{program} run {name}" for name in NODE_SCRIPTS if name in scripts)
+        return {}
+    value = package.get(field) if isinstance(package, dict) else None
+    return value if isinstance(value, dict) else {}

@@ -77,7 +77,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     rule: Rule | None = None
     harmless: bool = False
-    """True if it is allowed only because it seems to change nothing: it must run fenced."""
+    """True if it seems to change nothing: it runs fenced. With a rule, it runs outside the fence
+    if the fence stops it, or if there is none."""
     plain: frozenset[str] | None = None
     """The programs of a command that is harmless even without a fence."""
 

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from trimtab.permissions.shell.verdict.analysis import Analysis, Found
 
 
+OUTSIDE = "outside"
+"""The kind of rules by which commands run outside the sandbox. Only answers make them."""
+
+
 class ApprovalKeeper(Protocol):
     """Keeps approvals for a location, or for always, after the session has ended."""
 
@@ -24,15 +28,16 @@ class ApprovalKeeper(Protocol):
         """Return the commands that build or check the project there, if it is trusted."""
 
 
-def generalise(access: Access, analysis: "Analysis | None") -> JsonObject | None:
-    """The approval that a request offers for more than once; None if it offers none."""
+def generalise(
+    access: Access, analysis: "Analysis | None", policy: Policy | None = None
+) -> JsonObject | None:
+    """The approval that a request offers for more than once; None if it offers none.
+
+    With a policy, files that a command writes may be part of it.
+    """
     match access.kind:
         case "shell":
-            if analysis is None or not analysis.can_be_offered:
-                return None
-            asked = [found for found in analysis.commands if not found.read_only]
-            identifiers = list(dict.fromkeys(name_narrowly(f) for f in asked if not f.shadow))
-            return {"kind": "commands", "commandIdentifiers": identifiers} if identifiers else None
+            return _generalise_command(analysis, policy) if analysis else None
         case "write" | "read" | "memory":
             return {"kind": access.kind}
         case "mcp":
@@ -43,6 +48,22 @@ def generalise(access: Access, analysis: "Analysis | None") -> JsonObject | None
             return {"kind": access.kind, field: access.target.partition("?")[0]}
         case other:
             return None if other == "none" else {"kind": other, "target": access.target}
+
+
+def _generalise_command(analysis: "Analysis", policy: Policy | None) -> JsonObject | None:
+    from trimtab.permissions.file_commands import are_changeable
+
+    targets = [path for path in analysis.targets if path is not None]
+    if not analysis.can_be_ruled or len(targets) < len(analysis.targets):
+        return None
+    if targets and (policy is None or not are_changeable(targets, policy)):
+        return None
+    asked = [found for found in analysis.commands if not found.read_only and not found.shadow]
+    identifiers = list(dict.fromkeys(map(name_narrowly, asked)))
+    if not identifiers:
+        return {"kind": "write"} if targets else None
+    approval: JsonObject = {"kind": "commands", "commandIdentifiers": identifiers}
+    return approval | {"writesFiles": True} if targets else approval
 
 
 def name_narrowly(found: "Found") -> str:
@@ -66,24 +87,14 @@ def _is_plain(word: str) -> bool:
     return re.fullmatch(r"[^-\s(),*'\"][^\s(),*'\"]*", word) is not None
 
 
-def find_bundle(commands: Sequence[str], policy: Policy) -> tuple[Rule, ...]:
-    """Return the rules by which commands run unasked; none for those that no rule can cover."""
-    from trimtab.permissions.assess import read_script
-
-    approvals = (
-        generalise(Access(kind="shell", target=command), read_script(command, policy))
-        for command in commands
-    )
-    found = [rule for approval in approvals for rule in to_rules(approval, "location")]
-    return tuple(dict.fromkeys(found))
-
-
 def to_rules(approval: Any, source: str) -> tuple[Rule, ...]:
     """The rules that a kept approval stands for; none if it is not understood."""
     rules: list[Rule] = []
     match approval:
         case {"kind": "commands", "commandIdentifiers": list(names)}:
-            rules += [Rule("shell", name, source) for name in names if isinstance(name, str)]
+            kind = OUTSIDE if approval.get("outsideSandbox") is True else "shell"
+            rules += [Rule(kind, name, source) for name in names if isinstance(name, str)]
+            rules += [Rule("write", None, source)] if approval.get("writesFiles") is True else []
         case {"kind": "write" | "memory" as kind}:
             rules.append(Rule(kind, None, source))
         case {"kind": "read", "path": str(path)}:
@@ -107,6 +118,8 @@ def describe_cover(rules: Sequence[Rule]) -> str:
     for rule in rules:
         if rule.kind == "shell":
             parts.append(f"every `{rule.argument}` command, whatever its arguments")
+        elif rule.kind == OUTSIDE:
+            parts.append(f"every `{rule.argument}` command, run outside the sandbox")
         elif rule.kind == "write":
             parts.append("every change of files in the allowed directories")
         elif rule.kind == "read":
@@ -122,9 +135,15 @@ def describe_cover(rules: Sequence[Rule]) -> str:
     return "; ".join(parts) + "." if parts else ""
 
 
-def approve_checks(request: JsonObject) -> Answer:
-    """Return the answer that allows all checks of the project that a request offers."""
-    _, approval = offer_rules(request, ", ".join(request["projectChecks"]))
+def name_briefly(rule: str) -> str:
+    """Return a rule for commands by their name alone: of `shell(git add)` that is `git add`."""
+    match = re.fullmatch(r"shell\((.*)\)", rule)
+    return match[1] if match else rule
+
+
+def approve_bundle(request: JsonObject) -> Answer:
+    """Return the answer that allows the whole bundle of rules that a request offers."""
+    _, approval = offer_rules(request, ", ".join(request["bundle"]["rules"]))
     return Answer(kind="approve-for-location", approval=approval)
 
 
@@ -138,10 +157,16 @@ def offer_rules(request: JsonObject, text: str) -> tuple[JsonObject, JsonObject]
 
     rules = parse_rules(re.findall(r"[^,()]+\([^()]*\)|[^,\s][^,]*", text), "session")
     names = [rule.argument for rule in rules if rule.kind == "shell" and rule.argument]
-    if not rules or len(names) < len(rules):
-        raise UsageError("Only rules for commands can be written here, such as shell(git:*).")
+    writes = [rule for rule in rules if rule.kind == "write" and rule.argument is None]
+    if not rules or len(names) + len(writes) < len(rules):
+        raise UsageError(
+            "Only rules for commands can be written here, such as shell(git:*), and write."
+        )
     offered = {
         "suggestedRules": [str(rule) for rule in rules],
         "suggestedRulesCover": describe_cover(rules),
     }
-    return request | offered, {"kind": "commands", "commandIdentifiers": names}
+    if not names:
+        return request | offered, {"kind": "write"}
+    approval: JsonObject = {"kind": "commands", "commandIdentifiers": names}
+    return request | offered, approval | {"writesFiles": True} if writes else approval

@@ -8,6 +8,7 @@ from itertools import islice
 from trimtab.contracts.permission import Decision, Policy, Rule
 from trimtab.permissions.assess import read_script
 from trimtab.permissions.denied_files import denies_some_reads, search
+from trimtab.permissions.file_commands import changes_named_files
 from trimtab.permissions.paths import (
     is_in_home,
     is_inside,
@@ -15,7 +16,7 @@ from trimtab.permissions.paths import (
     is_protected,
     refuse_special,
 )
-from trimtab.permissions.plain import find_plain_programs, is_literal
+from trimtab.permissions.plain import find_plain_programs
 from trimtab.permissions.rules import (
     covers,
     find_spots,
@@ -29,8 +30,6 @@ from trimtab.permissions.shell.verdict.analysis import Analysis, Found
 from trimtab.permissions.shell.verdict.inline_code import runs_inline_code
 from trimtab.permissions.tracked_files import find_recorded, is_tracked, prints_recorded
 
-FILE_COMMANDS = frozenset(("mkdir", "touch", "cp", "mv"))
-"""Commands that do nothing but what the tools that write files do."""
 MAX_FILES = 1000
 """The number of files of a pattern that are judged by name; the fence holds for the others."""
 _TTY = ("/dev/tty", "/dev/null", "/dev/stdout", "/dev/stderr")
@@ -153,7 +152,8 @@ def _ask_if_hidden(analysis: Analysis, policy: Policy) -> Decision | None:
     if not rules:
         return None
     if not analysis.is_known:
-        reason = next(iter(analysis.dynamic), "") or analysis.conceals or analysis.problem
+        reasons = (*analysis.dynamic, analysis.conceals, *analysis.doubts, analysis.problem)
+        reason = next(filter(None, reasons), "")
         return Decision(
             verdict="ask",
             reason=f"A rule forbids some commands, and it is not certain which ones run: {reason}.",
@@ -217,6 +217,11 @@ def _ask_by_nature(analysis: Analysis) -> Decision | None:
         return Decision(verdict="ask", reason=f"It is not fixed yet: {analysis.dynamic[0]}.")
     if analysis.hazards:
         return Decision(verdict="ask", reason=f"It does more than it seems: {analysis.hazards[0]}.")
+    if analysis.doubts and not analysis.seems_read_only:
+        # The line as a whole runs outside the fence.
+        return Decision(
+            verdict="ask", reason=f"It may do more than it seems: {analysis.doubts[0]}."
+        )
     return None
 
 
@@ -226,9 +231,9 @@ def _judge_commands(analysis: Analysis, policy: Policy, text: str) -> Decision:
     missing = [
         found.identifier
         for found, rule in zip(required, rules, strict=True)
-        if rule is None and not found.read_only
+        if rule is None and not (found.read_only or found.doubtful)
     ]
-    if missing and (rule := _find_write_rule(missing, analysis, policy, text)):
+    if missing and (rule := _find_write_rule(missing, analysis, policy)):
         rules, missing = [*rules, rule], []
     if missing:
         names = ", ".join(dict.fromkeys(missing))
@@ -240,33 +245,30 @@ def _judge_commands(analysis: Analysis, policy: Policy, text: str) -> Decision:
         decision = _judge_paths(analysis, policy)
     if decision is not None:
         return decision
-    if used:
+    starts_programs = policy.git_programs and any(f.base.startswith("git ") for f in required)
+    harmless = analysis.seems_read_only and not starts_programs
+    if used and not analysis.doubts:
         named = ", ".join(dict.fromkeys(map(str, used)))
-        return Decision(verdict="allow", reason=f"Allowed by {named}.", rule=used[0])
-    if policy.git_programs and any(found.base.startswith("git ") for found in required):
+        reason = f"Allowed by {named}."
+        return Decision(verdict="allow", reason=reason, rule=used[0], harmless=harmless)
+    if starts_programs:
         reason = f"The setting {policy.git_programs} of this repository makes git start a program."
         return Decision(verdict="ask", reason=reason)
+    seems = "seems to only read" if analysis.doubts else "only reads"
     return Decision(
         verdict="allow",
-        reason="It only reads, inside the workspace.",
+        reason=f"It {seems}, inside the workspace.",
         harmless=True,
         plain=find_plain_programs(text, analysis),
     )
 
 
-def _find_write_rule(
-    missing: Sequence[str], analysis: Analysis, policy: Policy, text: str
-) -> Rule | None:
-    """Return the rule for writing that covers commands which only make, copy or move files.
-
-    Every word must be literal, and every path inside the allowed directories and not protected.
-    """
-    if not FILE_COMMANDS.issuperset(missing) or not analysis.touched or not is_literal(text):
-        return None
+def _find_write_rule(missing: Sequence[str], analysis: Analysis, policy: Policy) -> Rule | None:
+    """Return the rule for writing that covers commands which only change files by name."""
     covering = None
+    if not changes_named_files(missing, analysis, policy):
+        return None
     for path in analysis.touched:
-        if is_protected(path) or not is_inside(path, policy.roots):
-            return None
         rules = (r for r in policy.allow if matches_path(r, "write", path, policy.cwd))
         covering = next(rules, None)
         if covering is None:

@@ -39,8 +39,8 @@ class _Standing(msgspec.Struct):
     """The policy that the agents of a session share."""
 
     policy: Policy
-    offered_checks: bool = False
-    """True once the person could allow all checks of the project at once."""
+    offered: tuple[str, ...] = ()
+    """The titles of the bundles of rules that the person could allow at once."""
 
 
 class Permissions(Processor):
@@ -134,9 +134,12 @@ class Permissions(Processor):
         for access in pending.touches(run):
             decision = self._heed(pending, self._judge(access, pending), access)
             decision = self._hold_to_reading(pending, access, decision)
+            if decision.rule is not None and pending.args.get("mode") == "async":
+                # Nobody waits for its end, so nobody would see that the fence stopped it.
+                decision = msgspec.structs.replace(decision, harmless=False)
             if decision.harmless and decision.plain is None:
                 decision = self._prepare_fence(decision)
-            elif access.kind == "shell" and decision.verdict != "deny":
+            if access.kind == "shell" and decision.verdict != "deny" and not decision.harmless:
                 decision = self._shield(decision)
             if decision.verdict == "ask":
                 refusal = await self._question(run, pending, access, decision)
@@ -144,7 +147,7 @@ class Permissions(Processor):
                 refusal = self._deny(run, pending, access, decision)
             else:
                 if decision.harmless and decision.plain is None:
-                    pending = self._put_behind_fence(run, pending, access)
+                    pending = self._put_behind_fence(run, pending, access, decision)
                 continue
             if refusal is not None:
                 return refusal
@@ -167,15 +170,14 @@ class Permissions(Processor):
         if not analysis.read_only:
             return decision
         plain = find_plain_programs(access.target, analysis)
-        held = msgspec.structs.replace(decision, harmless=True, plain=plain)
+        held = msgspec.structs.replace(decision, harmless=True, plain=plain, rule=None)
         return self._require_fence(held, access)
 
     def _prepare_fence(self, decision: Decision) -> Decision:
         problem = self.fence.prepare(self.policy) if self.fence else "no fence was set up"
         if not problem:
             return decision
-        reason = f"It seems to only read, but nothing can hold it to that: {problem}."
-        return Decision(verdict="ask", reason=reason)
+        return _without_fence(decision, problem)
 
     def _shield(self, decision: Decision) -> Decision:
         """Keep what rules forbid to read from a command that may do anything else."""
@@ -186,8 +188,13 @@ class Permissions(Processor):
             return decision
         return Decision(verdict="ask", reason=f"{problem[:1].upper()}{problem[1:]}.")
 
-    def _put_behind_fence(self, run: Run, pending: PendingCall, access: Access) -> PendingCall:
-        """Have a command run fenced, and a person asked if the fence stops it."""
+    def _put_behind_fence(
+        self, run: Run, pending: PendingCall, access: Access, decision: Decision
+    ) -> PendingCall:
+        """Have a command run fenced, and a person asked if the fence stops it.
+
+        A command that a rule allows runs again outside instead: the first time it had no effect.
+        """
         from trimtab.permissions.fence_stops import Attempt, describe, find_attempts
         from trimtab.permissions.fenced_tool import FencedTool
 
@@ -200,13 +207,16 @@ class Permissions(Processor):
 
         async def ask(attempts: Sequence[Attempt]) -> ToolResult:
             reason = f"It would {describe(attempts)}, which it may not do without a permission."
-            decision = Decision(verdict="ask", reason=reason)
             if pending.only_reads:
                 return ToolResult(text=f"Permission denied: {reason}", kind="denied")
             self.fenced.discard(call_id)
-            refusal = await self._question(run, pending, access, decision, warning=reason)
-            if refusal is not None:
-                return refusal
+            outside = Decision(verdict="ask", reason=reason)
+            if decision.rule is not None:
+                outside = self._shield(msgspec.structs.replace(decision, harmless=False))
+            if outside.verdict == "ask":
+                refusal = await self._question(run, pending, access, outside, warning=reason)
+                if refusal is not None:
+                    return refusal
             return await pending.tool.run(pending.args, run.tool_context(call_id))
 
         self.fenced.add(call_id)
@@ -273,6 +283,10 @@ class Permissions(Processor):
             return f"{sandbox}: {decision.reason[:1].lower()}{decision.reason[1:].rstrip('.')}"
         if decision.plain is not None or self.fence is None:
             return "none works here: it is harmless as it is written"
+        if decision.rule is not None:
+            return (
+                f"{self.fence.name}: it only reads; what that stops, {decision.rule} allows outside"
+            )
         return f"{self.fence.name}: nobody approved it, so it may change nothing"
 
     async def after_tool(self, run: Run, pending: PendingCall, result: ToolResult) -> ToolResult:
@@ -298,6 +312,8 @@ class Permissions(Processor):
     def _require_fence(self, decision: Decision, access: Access) -> Decision:
         """Let a command that nobody approved run only if it can do no harm."""
         if access.detail.get("detached") is True:
+            if decision.rule is not None:
+                return msgspec.structs.replace(decision, harmless=False)
             reason = "It would outlive the session, out of reach of the fence."
             return Decision(verdict="ask", reason=reason)
         fence = self.fence
@@ -306,8 +322,7 @@ class Permissions(Processor):
             return msgspec.structs.replace(decision, plain=None)
         if fence and decision.plain is not None and fence.trusts(decision.plain, self.policy):
             return decision
-        reason = f"It seems to only read, but nothing can hold it to that: {problem}."
-        return Decision(verdict="ask", reason=reason)
+        return _without_fence(decision, problem)
 
     def _deny(
         self, run: Run, pending: PendingCall, access: Access, decision: Decision
@@ -358,7 +373,7 @@ class Permissions(Processor):
         request = self._build_request(access, pending)
         request["reason"] = decision.reason
         if access.kind == "shell" and request.get("suggestedRules"):
-            self._offer_checks(request)
+            self._offer_bundle(request, access.target)
         if warning:
             request["warning"] = warning
         answer = await self._hook(pending, request) if self._hook else None
@@ -387,18 +402,18 @@ class Permissions(Processor):
             text=f"{UNAVAILABLE} ({decision.reason})", summary=UNAVAILABLE, kind="denied"
         )
 
-    def _offer_checks(self, request: JsonObject) -> None:
-        """Offer rules for all checks of the project with the first question about one of them."""
-        if self._standing.offered_checks or self._keeper is None:
-            return
-        from trimtab.permissions.approvals import find_bundle
+    def _offer_bundle(self, request: JsonObject, command: str) -> None:
+        """Offer rules for commands that belong together with the first question about one."""
+        from trimtab.permissions.bundles import find_bundle
 
-        bundle = find_bundle(self._keeper.find_checks(), self.policy)
-        allowed = {str(rule) for rule in self.policy.allow}
-        missing = [str(rule) for rule in bundle if str(rule) not in allowed]
-        if set(request["suggestedRules"]) < set(missing):
-            request["projectChecks"] = missing
-            self._standing.offered_checks = True
+        standing, keeper = self._standing, self._keeper
+        if keeper is None:
+            return
+        suggested, checks = request["suggestedRules"], keeper.find_checks()
+        bundle = find_bundle(command, suggested, checks, self.policy, standing.offered)
+        if bundle is not None:
+            request["bundle"] = {"title": bundle.title, "rules": list(bundle.rules)}
+            standing.offered += (bundle.title,)
 
     async def ask_person(self, request_id: str, request: JsonObject) -> Answer:
         """Return a person's answer to a request that was announced."""
@@ -448,7 +463,15 @@ class Permissions(Processor):
         analysis = None
         if access.kind == "shell":
             analysis = read_script(access.target, self.policy, access.interpreter)
-        return generalise(access, analysis)
+        return generalise(access, analysis, self.policy)
+
+
+def _without_fence(decision: Decision, problem: str) -> Decision:
+    """Decide about a command that seems to only read, where no fence works."""
+    if decision.rule is not None:
+        return msgspec.structs.replace(decision, harmless=False, plain=None)
+    reason = f"It seems to only read, but nothing can hold it to that: {problem}."
+    return Decision(verdict="ask", reason=reason)
 
 
 def _describe(rule: Rule) -> JsonObject:

@@ -33,7 +33,7 @@ def build_request(access: Access, pending: PendingCall, policy: Policy) -> JsonO
         **access.detail,
         "digest": digest(pending),
     }
-    rules = to_rules(remembered(access, generalise(access, analysis)), "session")
+    rules = to_rules(remembered(access, generalise(access, analysis, policy)), "session")
     if rules:
         request["suggestedRules"] = [str(rule) for rule in rules]
         request["suggestedRulesCover"] = describe_cover(rules)

@@ -1,15 +1,24 @@
-"""Lets one command out of the sandbox, by a person's answer and by nothing else."""
+"""Lets commands out of the sandbox, by a person's answer and by nothing else."""
+
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.permission import PermissionCompleted, PermissionRequested
 from trimtab.contracts.ids import new_id
-from trimtab.contracts.permission import Answer, Ask, Policy
+from trimtab.contracts.permission import Answer, Ask, Policy, Rule
 from trimtab.contracts.processor import PendingCall, Processor
 from trimtab.contracts.run import Run
 from trimtab.contracts.tool import Access, ToolResult
+from trimtab.permissions.approvals import OUTSIDE, describe_cover, generalise, to_rules
+from trimtab.permissions.assess import read_script
+from trimtab.permissions.decide_shell import decide_shell
 from trimtab.permissions.fence_stops import find_attempts
 from trimtab.permissions.requests import build_request
+
+if TYPE_CHECKING:
+    from trimtab.permissions.processor import Permissions
 
 SIGNS = (
     "<the sandbox refused a connection to ",
@@ -37,19 +46,37 @@ QUESTION = (
 class SandboxBypass(Processor):
     """Asks about a command that failed in the sandbox. Nobody to ask: the model is told.
 
-    No argument of a tool, no rule and no hook leads here, and an approval counts once.
+    No argument of a tool, no rule for commands and no hook leads here. An approval counts once;
+    where commands need no permission, it may also last, for all commands of that name.
     """
 
-    def __init__(self, policy: Policy, ask: Ask | None) -> None:
-        self._policy = policy
+    def __init__(
+        self, policy: Policy, ask: Ask | None, permissions: "Permissions | None" = None
+    ) -> None:
+        """`permissions` remember answers that last."""
+        self._given = policy
         self._ask = ask
+        self._permissions = permissions
         self.released: set[str] = set()
         """Calls that a person let out."""
+
+    @property
+    def _policy(self) -> Policy:
+        return self._permissions.policy if self._permissions else self._given
+
+    async def before_tool(self, run: Run, pending: PendingCall) -> PendingCall | ToolResult:
+        access = self._find_command(run, pending)
+        if access is not None and runs_outside(access, self._policy):
+            self.released.add(pending.call.id)
+        return pending
 
     async def after_tool(self, run: Run, pending: PendingCall, result: ToolResult) -> ToolResult:
         access = self._find_command(run, pending)
         if access is None:
             return result
+        if pending.call.id in self.released:
+            self.released.discard(pending.call.id)
+            return msgspec.structs.replace(result, sandboxed=False)
         result = msgspec.structs.replace(result, sandboxed=True)
         if not was_stopped(result.text, self._policy):
             return result
@@ -74,18 +101,54 @@ class SandboxBypass(Processor):
         request = build_request(access, pending, self._policy)
         request |= {"warning": QUESTION, "sandboxBypass": True, "canOfferSessionApproval": False}
         request.pop("suggestedRules", None)
+        approval = self._offer(access)
+        if approval is not None:
+            rules = to_rules(approval, "session")
+            request["suggestedRules"] = [str(rule) for rule in rules]
+            request["suggestedRulesCover"] = describe_cover(rules)
         run.session.emit(PermissionRequested(request_id=request_id, permission_request=request))
         answer = await self._ask(request_id, request)
         approved = answer.kind.startswith("approve")
+        result: JsonObject = {"kind": "approved" if approved else "denied-interactively-by-user"}
+        if approved and approval is not None and self._permissions is not None:
+            given = msgspec.structs.replace(answer, approval=approval)
+            result = self._permissions.settle(access, given)
         run.session.emit(
             PermissionCompleted(
                 request_id=request_id,
                 tool_call_id=pending.call.id,
-                result={"kind": "approved" if approved else "denied-interactively-by-user"},
+                result=result,
                 decision_source="human_response",
             )
         )
         return answer
+
+    def _offer(self, access: Access) -> JsonObject | None:
+        """Return the approval by which commands of this name run outside from now on."""
+        policy = self._policy
+        if self._permissions is None or not policy.confined:
+            return None
+        approval = generalise(access, read_script(access.target, policy, access.interpreter))
+        if approval is None or approval["kind"] != "commands":
+            return None
+        return approval | {"outsideSandbox": True}
+
+
+def runs_outside(access: Access, policy: Policy) -> bool:
+    """Return True if a person's answer lets every command of a script out of the sandbox.
+
+    Commands that only read may be among them. It is judged as it would be without a sandbox.
+    """
+    allowed = [rule for rule in policy.allow if rule.kind == OUTSIDE]
+    if not allowed or not policy.confined:
+        return False
+    rules = [Rule("shell", rule.argument, rule.source) for rule in allowed]
+    written = [rule for rule in policy.allow if rule.kind == "write"]
+    unconfined = msgspec.structs.replace(
+        policy, allow=(*rules, *written), confined=False, allow_all_tools=False
+    )
+    decision = decide_shell(access.target, unconfined, access.interpreter)
+    return decision.verdict == "allow" and decision.rule is not None and not decision.harmless
 
 
 def was_stopped(text: str, policy: Policy) -> bool:

@@ -1,5 +1,6 @@
 """The commands by which a project is built and checked."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from trimtab.checkout.project_commands import find_checks, find_commands
 MANIFESTS = {
     "Makefile": "VERSION := 1\ntest: build\n\tpytest\nrun:\n\tx\n.PHONY: lint\n",
     "package.json": '{"scripts": {"lint": "x", "dev": "x", "other": "x"}}',
-    "pyproject.toml": "[tool.pytest.ini_options]\n",
+    "pyproject.toml": "[tool.pytest.ini_options]\n[tool.ruff]\n",
     "Cargo.toml": "",
 }
 
@@ -18,8 +19,23 @@ def test_every_manifest_names_its_commands(tmp_path: Path) -> None:
     for name, text in MANIFESTS.items():
         (tmp_path / name).write_text(text)
     checks = ["make test", "npm run lint", "pytest", "cargo build", "cargo test"]
-    assert find_checks(str(tmp_path)) == checks
+    more = ["python -m pytest", "ruff", "cargo check", "cargo clippy", "cargo fmt"]
+    assert find_checks(str(tmp_path)) == [*checks, *more]
     assert {*find_commands(str(tmp_path))} - {*checks} == {"make run", "npm run dev"}
+
+
+def test_checks_are_the_scripts_named_for_it_and_the_tools_that_are_installed(
+    tmp_path: Path,
+) -> None:
+    package = {
+        "scripts": {"test:unit": "x", "lint-css": "x", "deploy": "x", "testing": "x", "dev": "x"},
+        "devDependencies": {"typescript": "5", "left-pad": "1"},
+    }
+    (tmp_path / "package.json").write_text(json.dumps(package))
+    (tmp_path / "bun.lock").touch()
+    (tmp_path / "pyproject.toml").write_text('[tool.pixi.tasks]\ntest = "x"\ningest = "y"\n[x]\n')
+    checks = ["bun run test:unit", "bun run lint-css", "npx tsc", "bunx tsc", "pixi run test"]
+    assert find_checks(str(tmp_path)) == checks
 
 
 @pytest.mark.parametrize(("lock", "program"), [("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn")])

@@ -9,7 +9,7 @@ from loopkit import EchoTool, call, drained, make_run
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.permission import Answer, Policy
 from trimtab.contracts.tool import Access
-from trimtab.permissions.approvals import approve_checks
+from trimtab.permissions.approvals import approve_bundle
 from trimtab.permissions.processor import Permissions
 
 POLICY = Policy(cwd="/work", roots=("/work",), home="/home/someone")
@@ -101,8 +101,8 @@ async def ask_about(keeper: Keeper, *commands: str, approve: bool) -> list[JsonO
 
     async def answer(request_id: str, request: JsonObject) -> Answer:
         asked.append(request)
-        if approve and "projectChecks" in request:
-            return approve_checks(request)
+        if approve and "bundle" in request:
+            return approve_bundle(request)
         return Answer(kind="approve-once")
 
     replies = [*({"tools": [call(text=command)]} for command in commands), "done"]
@@ -114,9 +114,12 @@ async def ask_about(keeper: Keeper, *commands: str, approve: bool) -> list[JsonO
 async def test_all_checks_are_offered_with_the_first_question_about_one() -> None:
     keeper = Keeper("make test", "make lint", "pytest")
     asked = await ask_about(keeper, "frob", "make lint", "pytest", approve=False)
-    assert [request.get("projectChecks") for request in asked] == [
+    assert [request.get("bundle") for request in asked] == [
         None,
-        ["shell(make test)", "shell(make lint)", "shell(pytest)"],
+        {
+            "title": "the project's checks",
+            "rules": ["shell(make test)", "shell(make lint)", "shell(pytest)"],
+        },
         None,
     ]
     assert keeper.kept == []
@@ -132,4 +135,4 @@ async def test_checks_that_are_approved_together_are_not_asked_about_again() -> 
 
 async def test_a_single_check_is_offered_as_any_other_command() -> None:
     (asked,) = await ask_about(Keeper("pytest"), "pytest", approve=True)
-    assert "projectChecks" not in asked
+    assert "bundle" not in asked

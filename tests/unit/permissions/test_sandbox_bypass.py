@@ -2,13 +2,23 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from loopkit import EchoTool, call, drained, make_run
 from trimtab.contracts.events.envelope import JsonObject
-from trimtab.contracts.permission import Answer, Policy
+from trimtab.contracts.permission import Answer, Policy, Rule
 from trimtab.contracts.tool import Access, ToolResult
-from trimtab.permissions.sandbox_bypass import NOTE, REFUSED, SIGNS, SandboxBypass, was_stopped
+from trimtab.permissions.decide_shell import decide_shell
+from trimtab.permissions.processor import Permissions
+from trimtab.permissions.sandbox_bypass import (
+    NOTE,
+    REFUSED,
+    SIGNS,
+    SandboxBypass,
+    runs_outside,
+    was_stopped,
+)
 
 POLICY = Policy(cwd="/work", roots=("/work",))
 
@@ -59,3 +69,70 @@ async def test_a_stopped_command_runs_again_outside_only_if_a_person_lets_it(kin
     assert complete.sandboxed is (not approved)
     assert complete.result["content"].endswith("code 0>" if approved else NOTE)
     assert bypass.released == set()
+
+
+CONFINED = msgspec.structs.replace(POLICY, confined=True)
+
+
+class Keeper:
+    """Keeps approvals in memory."""
+
+    location = "/work"
+
+    def __init__(self) -> None:
+        self.kept: list[JsonObject] = []
+
+    def keep(self, approval: JsonObject, *, always: bool) -> None:
+        self.kept.append(approval)
+
+    def find_checks(self) -> list[str]:
+        return []
+
+
+async def test_an_answer_that_lasts_lets_all_commands_of_the_name_out() -> None:
+    asked: list[JsonObject] = []
+
+    async def ask(request_id: str, request: JsonObject) -> Answer:
+        asked.append(request)
+        return Answer(kind="approve-for-location")
+
+    keeper = Keeper()
+    permissions = Permissions(CONFINED, ask, keeper)
+    tool, bypass = Shell(), SandboxBypass(CONFINED, ask, permissions)
+    replies = [{"tools": [call(text=text)]} for text in ("ssh a", "ssh b | head -5")]
+    run = make_run([*replies, "done"], "go", tools=[tool], processors=[permissions, bypass])
+    session = await drained(run)
+    (request,) = asked
+    assert request["suggestedRules"] == ["outside(ssh)"]
+    assert [event.sandboxed for event in session.of("tool.execution_complete")] == [False, False]
+    kept = {"kind": "commands", "commandIdentifiers": ["ssh"], "outsideSandbox": True}
+    assert keeper.kept == [kept]
+    assert bypass.released == set()
+
+
+@pytest.mark.parametrize(
+    ("command", "outside"),
+    [
+        ("ssh a", True),
+        ("ssh a 2>&1 | tail -5", True),
+        ("ls", False),
+        ("ssh a && make", False),
+        ("ssh $(cat words)", False),
+        ("$x a; ssh b", False),
+        ("bash -c 'ssh a; rm b'", False),
+        ("ssh a > out.txt", False),
+        ("PATH=. ssh a", False),
+        ("./ssh a", False),
+    ],
+)
+def test_a_command_runs_outside_only_if_all_of_it_may(command: str, outside: bool) -> None:
+    access = Access(kind="shell", target=command)
+    allow = (Rule("outside", "ssh"), Rule("shell", "make"))
+    assert runs_outside(access, msgspec.structs.replace(CONFINED, allow=allow)) is outside
+    without = msgspec.structs.replace(POLICY, allow=allow)
+    assert runs_outside(access, without) is False
+
+
+def test_a_rule_that_lets_commands_out_allows_nothing_by_itself() -> None:
+    policy = msgspec.structs.replace(POLICY, allow=(Rule("outside", "ssh"),))
+    assert decide_shell("ssh a", policy).verdict == "ask"

@@ -9,7 +9,7 @@ from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.permission import Answer
 from trimtab.contracts.questions import PlanReady, PlanVerdict
 from trimtab.host.plan_actions import PLAN_ACTIONS, list_actions
-from trimtab.permissions.approvals import approve_checks
+from trimtab.permissions.approvals import approve_bundle, name_briefly
 from trimtab.permissions.kinds import show_request
 from trimtab.tools.splice import Splice, plan_edit
 from trimtab.transports.acp.connection import Connection
@@ -28,8 +28,8 @@ ANSWERS = {
     "reject_once": "reject",
     "reject_always": "reject",
 }
-CHECKS = "allow_checks"
-"""The option that allows all checks of the project."""
+BUNDLE = "allow_checks"
+"""The option that allows a bundle of rules."""
 REMEMBERED_ACTIONS = ("autopilot",)
 """The actions after a plan that hold for more than the next call."""
 
@@ -55,7 +55,7 @@ class PermissionDesk:
             return DENIED
         if chosen == "reject_always":
             self._rejected.update(rules)
-        return approve_checks(request) if chosen == CHECKS else Answer(kind=ANSWERS[chosen])
+        return approve_bundle(request) if chosen == BUNDLE else Answer(kind=ANSWERS[chosen])
 
     async def ask_plan(self, plan: PlanReady, content: str, call: JsonObject) -> PlanVerdict:
         """Return the client's verdict on a plan, which is asked as a switch of the mode."""
@@ -107,9 +107,10 @@ def build_options(request: JsonObject) -> list[JsonObject]:
         named = ", ".join(rules)
         name = f"Always allow {named} in this folder"
         options.append({"optionId": "allow_always", "name": name, "kind": "allow_always"})
-    if checks := request.get("projectChecks"):
-        name = f"Always allow the project's checks in this folder: {', '.join(checks)}"
-        options.append({"optionId": CHECKS, "name": name, "kind": "allow_always"})
+    if bundle := request.get("bundle"):
+        listed = ", ".join(map(name_briefly, bundle["rules"]))
+        name = f"Always allow {bundle['title']} in this folder: {listed}"
+        options.append({"optionId": BUNDLE, "name": name, "kind": "allow_always"})
     always = f"Always reject {named} in this session"
     return [
         *options,

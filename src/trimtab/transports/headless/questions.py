@@ -7,7 +7,7 @@ from trimtab.contracts.permission import Answer
 from trimtab.contracts.questions import TrustQuestion
 from trimtab.contracts.text import count, neutralise
 from trimtab.host.plan_actions import PLAN_ACTIONS, list_actions
-from trimtab.permissions.approvals import approve_checks
+from trimtab.permissions.approvals import approve_bundle, name_briefly
 from trimtab.permissions.kinds import show_request
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ def describe_request(request: JsonObject, *, edits: bool = False) -> str:
         lines.append(f"     that covers {_show(request.get('suggestedRulesCover', ''))}")
         if edits and may_edit_rules(request):
             lines.append("  e  edit the rule")
-    if checks := request.get("projectChecks"):
-        lines.append("  c  yes, allow the project's checks always in this place:")
-        lines.append(f"     {', '.join(_show(rule) for rule in checks)}")
+    if bundle := request.get("bundle"):
+        lines.append(f"  c  yes, allow {_show(bundle['title'])} always in this place:")
+        lines.append(f"     {', '.join(_show(name_briefly(rule)) for rule in bundle['rules'])}")
     lines.append("  4  no (or n); or type what to do instead")
     return "\n".join(lines) + "\n"
 
@@ -57,8 +57,8 @@ def read_answer(reply: str, request: JsonObject, approval: JsonObject | None) ->
 
     `approval` is what a rule that they wrote themselves covers.
     """
-    if reply.lower() == "c" and request.get("projectChecks"):
-        return approve_checks(request)
+    if reply.lower() == "c" and request.get("bundle"):
+        return approve_bundle(request)
     kind = _ANSWERS.get(reply.lower(), "")
     if kind.startswith("approve-for") and not request.get("suggestedRules"):
         return None
@@ -71,12 +71,14 @@ def name_answers(request: JsonObject, *, edits: bool = False) -> str:
     """Return the keys that answer a request."""
     keys = ["1", "2", "3", "4"] if request.get("suggestedRules") else ["1", "4"]
     keys += ["e"] if edits and may_edit_rules(request) else []
-    keys += ["c"] if request.get("projectChecks") else []
+    keys += ["c"] if request.get("bundle") else []
     return ", ".join(keys)
 
 
 def may_edit_rules(request: JsonObject) -> bool:
     """Return True if the person may write the rule for a request themselves."""
+    if request.get("sandboxBypass"):
+        return False
     return request.get("kind") == "shell" and bool(request.get("suggestedRules"))
 
 

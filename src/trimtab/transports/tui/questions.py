@@ -11,7 +11,7 @@ from trimtab.contracts.text import count, neutralise
 from trimtab.host.answers import PLAN_TITLE, STAY
 from trimtab.host.parts import Question
 from trimtab.host.plan_actions import PLAN_ACTIONS, SHORT_ACTIONS, list_actions
-from trimtab.permissions.approvals import approve_checks, offer_rules
+from trimtab.permissions.approvals import approve_bundle, name_briefly, offer_rules
 from trimtab.permissions.kinds import show_request
 from trimtab.transports.tui.cells import Line, line_width, plain, width, wrap
 from trimtab.transports.tui.diff import render_diff
@@ -172,16 +172,19 @@ def _permission(part: Question, _: int, approval: JsonObject | None = None) -> A
                 value=Answer(kind="approve-for-location", approval=approval),
             )
         )
-        if request.get("kind") == "shell":
+        if request.get("kind") == "shell" and not request.get("sandboxBypass"):
             choices.append(Choice(label="edit the rule", keys=("e",), words=True, rule=named))
-    if checks := request.get("projectChecks"):
-        notes.append((("dim", f"  c allows {', '.join(show(rule) for rule in checks)}"),))
+    if bundle := request.get("bundle"):
+        names = ", ".join(show(name_briefly(rule)) for rule in bundle["rules"])
+        together = show(bundle["title"])
+        if len(bundle["rules"]) > 1:
+            notes.append((("dim", f"  c allows {names}"),))
         choices.append(
             Choice(
-                label="yes, allow the project's checks always in this place",
-                short="yes, the project's checks always",
+                label=f"yes, allow {together} always in this place",
+                short=f"yes, {together} always",
                 keys=("c",),
-                value=approve_checks(request),
+                value=approve_bundle(request),
             )
         )
     reject = Answer(kind="reject")

@@ -4,6 +4,7 @@ import errno
 import os
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -109,12 +110,12 @@ class Confinement:
         families = (seccomp.UNIX, seccomp.INET, seccomp.INET6, seccomp.NETLINK)
         fds = [memory_file(seccomp.build_filter(families))]
         try:
-            argv = [*frame.argv, "--seccomp", str(fds[0])]
+            tail = ["--seccomp", str(fds[0])]
             if frame.ignored and os.path.isfile(frame.exclude):
                 fds.append(memory_file(extended(frame.exclude, frame.ignored)))
-                argv += ["--ro-bind-data", str(fds[1]), frame.exclude]
-            argv += ["--chdir", start.cwd, "--"]
-            pid, bridge = self._start(start, argv, fds)
+                tail += ["--ro-bind-data", str(fds[1]), frame.exclude]
+            frame.tail += [*tail, "--chdir", start.cwd, "--"]
+            pid, bridge = self._start(start, frame, fds)
         finally:
             for fd in fds:
                 os.close(fd)
@@ -124,14 +125,14 @@ class Confinement:
         return pid, lambda: self._ended(bridge)
 
     def _start(
-        self, start: Start, argv: Sequence[str], fds: Sequence[int]
+        self, start: Start, frame: bubblewrap.Frame, fds: Sequence[int]
     ) -> "tuple[int, Bridge | None]":
         """Connect the command to the proxy if any host is allowed, or may be asked about."""
         hosts, ask_host = self.policy.hosts, self.ask_host
         if hosts is None and ask_host is not None:
             hosts = HostList(())
         if hosts is None or self.policy.network or start.say is None:
-            return start.spawn(argv, fds), None
+            return spawn_framed(start, frame, fds), None
         from trimtab.workspace.sandbox.bridge import Bridge, proxy_variables
 
         def ask(host: str, port: int) -> Awaitable[bool]:
@@ -141,7 +142,8 @@ class Confinement:
         bridge = Bridge(hosts, self._report(start, start.say), ask if ask_host else None)
         try:
             start = msgspec.structs.replace(start, env={**start.env, **proxy_variables(hosts)})
-            pid = start.spawn([*argv, *bridge.prefix], [*fds, bridge.descriptor])
+            frame.tail += bridge.prefix
+            pid = spawn_framed(start, frame, [*fds, bridge.descriptor])
         except BaseException:
             bridge.close()
             raise
@@ -194,14 +196,32 @@ class Confinement:
         return spawn_bound(bind, start)
 
 
-def spawn_bound(bind: Callable[[], None], start: Start) -> int:
+def spawn_framed(start: Start, frame: bubblewrap.Frame, fds: Sequence[int]) -> int:
+    """Start bubblewrap. As root, mount the covers ourselves: bubblewrap takes longer for each."""
+    if os.geteuid() == 0:
+        with suppress(OSError):  # not in a container without that right
+            return spawn_bound(
+                lambda: bubblewrap.mount_covers(frame.covers),
+                start,
+                frame.list_arguments(mounted=True),
+                fds,
+            )
+    return start.spawn(frame.list_arguments(), fds)
+
+
+def spawn_bound(
+    bind: Callable[[], None],
+    start: Start,
+    prefix: Sequence[str] = (),
+    pass_fds: Sequence[int] = (),
+) -> int:
     """Start from a thread that confines itself first: only its children inherit that."""
     outcome: list[int | BaseException] = []
 
     def work() -> None:
         try:
             bind()
-            outcome.append(start.spawn())
+            outcome.append(start.spawn(prefix, pass_fds))
         except BaseException as error:  # passed to the caller, who waits
             outcome.append(error)
 

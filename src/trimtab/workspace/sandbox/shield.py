@@ -16,14 +16,19 @@ from functools import cache
 from typing import Literal
 
 from trimtab.workspace.sandbox import landlock, seccomp
+from trimtab.workspace.sandbox.bubblewrap import (
+    BIND,
+    NEW_NAMESPACE,
+    PRIVATE,
+    READ_ONLY,
+    RECURSIVE,
+)
 from trimtab.workspace.sandbox.confinement import Start, spawn_bound
 from trimtab.workspace.sandbox.fence_policy import list_except
 from trimtab.workspace.sandbox.landlock import check
 
 ShieldBackend = Literal["mounts", "bubblewrap", "landlock"]
 BACKENDS: Sequence[ShieldBackend] = ("mounts", "bubblewrap", "landlock")
-NEW_NAMESPACE = 0x20000
-BIND, RECURSIVE, PRIVATE, READ_ONLY, REMOUNT = 4096, 16384, 1 << 18, 1, 32
 READ_FILE, REFER = 0b100, 1 << 13
 
 

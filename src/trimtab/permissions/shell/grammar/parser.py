@@ -334,9 +334,13 @@ class Parser(PartReader):
             command.in_function = True
         self.script.bodies.append(Body(name.bare, start, len(self.script.commands)))
         self._skip_blanks()
-        elsewhere = self.peek() in ("|", "&") and self.peek(2) not in ("||", "&&")
-        if not (self.depth or self._enclosing or elsewhere or joint != ";"):
+        if self._surely_ran(joint):
             self.script.functions.setdefault(name.bare, len(self.script.commands))
+
+    def _surely_ran(self, joint: str) -> bool:
+        """Return True if what was just read runs for certain, in the shell of the script itself."""
+        elsewhere = self.peek() in ("|", "&") and self.peek(2) not in ("||", "&&")
+        return not (self.depth or self._enclosing or elsewhere or joint != ";")
 
     def _read_simple(self, command: Command) -> None:
         start = self.pos
@@ -360,6 +364,13 @@ class Parser(PartReader):
             raise Unparsable(f"{self.peek()!r} is unexpected")
         if command.words and _KEYWORD.fullmatch(command.words[0].bare or ""):
             raise Unparsable("a keyword is split over lines")
+        self._note_settled(command)
+
+    def _note_settled(self, command: Command) -> None:
+        if command.words or command.redirects or not self._surely_ran(command.joint):
+            return
+        for assignment in command.assignments:
+            self.script.settled.setdefault(assignment.name, len(self.script.commands))
 
     _BODIES = {
         "{": _read_braces,

@@ -92,6 +92,8 @@ class Script(msgspec.Struct):
     commands: list[Command] = []
     values: dict[str, list[Word | None]] = {}
     """The values that each variable is set to anywhere; None for one that is not known."""
+    settled: dict[str, int] = {}
+    """Variables that are set for certain, once so many commands have been read."""
     functions: dict[str, int] = {}
     """Functions that are there for certain, once so many commands have been read."""
     bodies: list[Body] = []

@@ -4,11 +4,12 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from itertools import islice, pairwise, takewhile
+from math import inf
 
 import msgspec
 
 from trimtab.permissions.shell.grammar.reader import DEFAULTED, NUMERIC
-from trimtab.permissions.shell.grammar.syntax import Piece, Script, Word
+from trimtab.permissions.shell.grammar.syntax import Command, Piece, Script, Word
 
 UNKNOWN = "\0"
 """Stands in an argument for text that is not known before run time."""
@@ -18,6 +19,20 @@ MOST = 64
 LONGEST = 10_000
 _GLOB = re.compile(r"[*?]|\[.", re.DOTALL)
 _SEQUENCE = re.compile(r"(-?\d+|[A-Za-z])\.\.(-?\d+|[A-Za-z])(\.\.-?\d+)?")
+
+_SPECIAL = re.compile(
+    r"BASH\w*|S?RANDOM|SECONDS|LINENO|EPOCH\w+|HIST\w+|DIRSTACK|GROUPS|FUNCNAME|PIPESTATUS|E?UID|PPID"
+    r"|SHELLOPTS|IFS|OPT\w+|REPLY|(?:OLD)?PWD|COMP_\w+|READLINE_\w+|COPROC|MAPFILE|_"
+)
+"""Variables that the shell itself sets, or that do not keep what they are set to."""
+_CHANGING = frozenset(
+    (
+        *("unset", "eval", "source", ".", "trap", "shopt", "set", "alias", "builtin", "command"),
+        *("enable", "exec", "declare", "typeset", "local", "export", "readonly", "let", "read"),
+        *("mapfile", "readarray", "getopts", "wait", "coproc"),
+    )
+)
+"""Commands that may change a variable in ways that are not seen as an assignment."""
 
 Part = Piece | str
 """A piece, or one unquoted character."""
@@ -53,6 +68,10 @@ class Variables:
         self._surroundings = surroundings
         self._resolving: set[str] = set()
         self._known: dict[str, list[str] | None] = {}
+        self._settled: dict[str, float] = {}
+        self._changed = any(_may_change(command) for command in script.commands)
+        self.at: int | None = None
+        """The index of the command whose words are expanded; None if it is in a function."""
         self._numbers: dict[str, bool] = {}
 
     def values(self, name: str) -> list[str] | None:
@@ -80,6 +99,40 @@ class Variables:
         finally:
             self._resolving.discard(name)
         return values if len(values) <= MOST else None
+
+    def is_settled(self, name: str) -> bool:
+        """Return True if a variable has, at the current command, the one value the script gives it.
+
+        It is set once, unconditionally, before the command, and nothing else may change it.
+        """
+        if self.at is None or self._changed:
+            return False
+        return self._find_settled(name) <= self.at
+
+    def _find_settled(self, name: str) -> float:
+        """Return after how many commands a variable is settled; endless if it never is."""
+        if name not in self._settled:
+            self._settled[name] = inf  # as long as it is being worked out
+            self._settled[name] = self._settles(name)
+        return self._settled[name]
+
+    def _settles(self, name: str) -> float:
+        script, values = self._script, self._script.values.get(name, ())
+        if _SPECIAL.fullmatch(name) or "IFS" in script.values or name in script.computed:
+            return inf
+        if script.computes or len(values) != 1 or values[0] is None:
+            return inf
+        since = script.settled.get(name, inf)
+        # A value may come from variables that an earlier command settled.
+        fixed = all(self._is_fixed(piece, since) for piece in values[0].pieces)
+        return since if fixed else inf
+
+    def _is_fixed(self, piece: Piece, before: float) -> bool:
+        if piece.kind == "variable":
+            given = piece.text in self._script.values
+            return self._find_settled(piece.text) < before if given else piece.text == "HOME"
+        # Braces mean themselves in an assignment.
+        return piece.kind == "quoted" or (piece.kind == "bare" and "{" not in piece.text)
 
     def is_array(self, name: str) -> bool:
         """Return True if a variable may be an array: what it is set to is not one text."""
@@ -124,7 +177,7 @@ class Variables:
     def expand(self, word: Word, *, strict: bool = False) -> list[Argument]:
         """The arguments a word becomes; one with several possible values becomes all of them.
 
-        If `strict`, variables that the script sets are not known.
+        If `strict`, variables that the script sets are not known unless they are settled.
         """
         arguments: list[Argument] = []
         for alternative in expand_braces(word.pieces):
@@ -142,9 +195,8 @@ class Variables:
             elif piece.kind == "quoted":
                 texts = [text + piece.text for text in texts]
             else:
-                resolves = piece.kind == "variable" and not (
-                    strict and piece.text in self._script.values
-                )
+                unsettled = piece.text in self._script.values and not self.is_settled(piece.text)
+                resolves = piece.kind == "variable" and not (strict and unsettled)
                 values = self.values(piece.text) if resolves else None
                 if piece.kind == "unknown" and piece.text == "mktemp":
                     values = [FRESH]
@@ -173,6 +225,15 @@ class Variables:
         if name != "~" and (folder := os.path.expanduser(name)) != name:
             return folder + slash + rest
         return UNKNOWN + slash + rest
+
+
+def _may_change(command: Command) -> bool:
+    """Return True for a command that may change a variable, also one whose name is not fixed."""
+    if not command.words:
+        return False
+    pieces = command.words[0].pieces
+    fixed = all(piece.kind in ("bare", "quoted") for piece in pieces)
+    return fixed and "".join(piece.text for piece in pieces) in _CHANGING
 
 
 def _is_too_much(texts: Sequence[str], values: Sequence[str]) -> bool:

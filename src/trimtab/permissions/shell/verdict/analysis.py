@@ -10,7 +10,9 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
     `leading` are those before the first that is not known, so a rule may name them.
     `shadow` marks a program that another one would start although its words are no command line
-    (`npx X`): a deny rule counts for it, an allow rule is not needed.
+    (`npx X`): a deny rule counts for it, an allow rule is not needed. `doubtful` marks one that
+    only reads unless a word that is not known turns out to be an option. `literal` marks one whose
+    words are all written out.
     """
 
     identifier: str
@@ -19,6 +21,8 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     words: tuple[str, ...] = ()
     leading: tuple[str, ...] = ()
     shadow: bool = False
+    doubtful: bool = False
+    literal: bool = False
 
 
 class Analysis(msgspec.Struct, kw_only=True):
@@ -38,6 +42,8 @@ class Analysis(msgspec.Struct, kw_only=True):
     deleted: list[str] = []
     hazards: list[str] = []
     """Why no rule may approve it."""
+    doubts: list[str] = []
+    """Why commands that seem to only read may do more; behind the fence they cannot."""
     conceals: str = ""
     """Why something may run that is not among the commands."""
     dynamic: list[str] = []
@@ -51,21 +57,30 @@ class Analysis(msgspec.Struct, kw_only=True):
     @property
     def read_only(self) -> bool:
         """Return True if it surely changes no file and starts nothing that it does not name."""
+        return self.seems_read_only and all(found.read_only for found in self.commands)
+
+    @property
+    def seems_read_only(self) -> bool:
+        """Return True if it is worth trying where it can do no harm."""
         return not (
             self.targets or self.hazards or self.dynamic or self.destructive or self.problem
-        ) and all(found.read_only for found in self.commands)
+        ) and all(found.read_only or found.doubtful for found in self.commands)
 
     @property
     def can_be_offered(self) -> bool:
         """True if a rule for its commands would cover it next time and can be offered."""
-        return bool(self.commands) and not (
-            self.hazards or self.dynamic or self.destructive or self.problem or self.targets
-        )
+        return self.can_be_ruled and not self.targets
+
+    @property
+    def can_be_ruled(self) -> bool:
+        """True if rules for its commands, and for the files it writes, would cover it next time."""
+        reasons = (self.hazards, self.doubts, self.dynamic, self.destructive, self.problem)
+        return bool(self.commands) and not any(reasons)
 
     @property
     def is_known(self) -> bool:
         """Return True if everything it starts is among its commands."""
-        return not (self.dynamic or self.problem or self.conceals)
+        return not (self.dynamic or self.problem or self.conceals or self.doubts)
 
     def add_hazards(self, *reasons: str, conceals: bool = True) -> None:
         self.hazards += [reason for reason in reasons if reason not in self.hazards]

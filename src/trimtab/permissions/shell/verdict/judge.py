@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
 
+import msgspec
+
 from trimtab.permissions.shell.grammar.arithmetic import (
     find_unknown,
     names_unknown,
@@ -69,6 +71,8 @@ class Judge:
         self._depth = 0
         self._functions: frozenset[str] = frozenset()
         self._effort = effort
+        self._doubtful = False
+        """True if the command being judged only reads unless an unknown word is an option."""
 
     def read(self, text: str, *, inherits: bool = False) -> None:
         """Judge every command of a script; one that `inherits` runs in the shell of the last.
@@ -92,8 +96,10 @@ class Judge:
         self._check_settings(script, variables)
         self._check_computed(script, variables)
         outer = self._functions
-        for command, names in zip(script.commands, find_callable(script), strict=True):
+        callable_names = find_callable(script)
+        for index, (command, names) in enumerate(zip(script.commands, callable_names, strict=True)):
             self._functions = names | outer if inherits else names
+            variables.at = None if command.in_function else index
             self._judge(command, variables)
         self._functions = outer
         self._depth -= 1
@@ -193,7 +199,8 @@ class Judge:
             name = arguments[0].text
             self.into.commands.append(Found(identifier=name, read_only=True, base=name))
             return
-        self.judge_words(arguments, stdin=body[-1] if body else None)
+        literal = all(map(_is_written_out, command.words)) and not self.places.unknown
+        self.judge_words(arguments, stdin=body[-1] if body else None, literal=literal)
 
     def _guess(self, command: Command, variables: Variables) -> None:
         """Judge a command as if variables had the values that the script gives them.
@@ -236,7 +243,12 @@ class Judge:
                 self.into.add_hazards("an array is given a text that is not known")
 
     def judge_words(
-        self, arguments: Sequence[Argument], *, stdin: str | None = None, shadow: bool = False
+        self,
+        arguments: Sequence[Argument],
+        *,
+        stdin: str | None = None,
+        shadow: bool = False,
+        literal: bool = False,
     ) -> None:
         """Judge one command: a word and its arguments."""
         self._effort.spend()
@@ -249,16 +261,20 @@ class Judge:
             self.into.dynamic.append(f"what {name.base} is to do is not known before it runs")
         self._check_patterns(name, arguments)
         slot = len(self.into.commands)
+        self._doubtful = False
         read_only = self._judge_program(name, arguments, stdin)
+        doubtful, self._doubtful = self._doubtful and "/" not in first.text, False
         known = tuple(argument.text for argument in arguments if argument.known)
         fixed = takewhile(lambda argument: argument.known and not argument.many, arguments)
         found = Found(
             identifier=name.identifier,
             read_only=read_only,
+            doubtful=doubtful,
             base=name.base,
             words=known,
             leading=tuple(argument.text for argument in fixed),
             shadow=shadow,
+            literal=literal and len(known) == len(arguments),
         )
         if found not in self.into.commands[:slot]:
             self.into.commands.insert(slot, found)
@@ -319,12 +335,27 @@ class Judge:
         for target in (*reading.targets, *find_downloads(name.program, reading)):
             self.add_target(target)
         read_only = is_read_only(name, table, reading, self.into)
-        self._note_operands(table, reading, rest, name, reads=read_only)
+        if reading.uncertain and not table.free and (table.runs or table.writes):
+            self._doubt(name, table, reading)
+        self._note_operands(table, reading, rest, name, reads=read_only or self._doubtful)
         if name.program in ("cd", "pushd", "popd"):
             self.places.change(reading.operands, name.program)
             if self.places.unknown:
                 self.into.reads.append("/")
         return read_only
+
+    def _doubt(self, name: Name, table: Program, reading: Reading) -> None:
+        """Note that an unknown word may be an option that runs or writes something.
+
+        A program that otherwise only reads is worth trying behind the fence.
+        """
+        reason = f"{name.base}: a word that is not known may be an option that does more"
+        certain = msgspec.structs.replace(reading, uncertain=False)
+        self._doubtful = is_read_only(name, table, certain, self.into)
+        if self._doubtful:
+            self.into.doubts.append(reason)
+        else:
+            self.into.add_hazards(reason, conceals=bool(table.runs))
 
     def _note_operands(
         self,
@@ -405,3 +436,8 @@ class Judge:
             self.into.targets.append(None)
         self.into.targets += [path for path in paths if path not in self.into.targets]
         return True
+
+
+def _is_written_out(word: Word) -> bool:
+    """Return True if nothing in a word is expanded but braces and the home folder."""
+    return all(piece.kind in ("bare", "quoted") for piece in word.pieces)

@@ -1,0 +1,79 @@
+"""Commands that do what the tools that write files do: a rule for writing covers them.
+
+Every word of such a command is literal, and every path is inside the allowed directories and not
+protected.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from trimtab.contracts.permission import Policy
+from trimtab.permissions.paths import is_inside, is_protected
+from trimtab.permissions.shell.verdict.analysis import Analysis, Found
+
+COMMANDS = frozenset(("mkdir", "touch", "cp", "mv", "rm", "rmdir", "unlink", "chmod"))
+COPYING = frozenset(("cp", "mv"))
+"""Those that put a link in a new place, if they are given one."""
+MAX_ENTRIES = 2000
+"""The number of entries of folders that are searched for links."""
+_MODE = re.compile(r"0?[0-7]{3}|[ugoa]*[-+=][rwxX]+(?:,[ugoa]*[-+=][rwxX]+)*")
+"""A mode without the bits by which a program gets the rights of its owner."""
+
+
+def changes_named_files(identifiers: Sequence[str], analysis: Analysis, policy: Policy) -> bool:
+    """Return True if these commands of a script change nothing but files that it names."""
+    if not COMMANDS.issuperset(identifiers) or not analysis.touched or analysis.unsure:
+        return False
+    found = [one for one in analysis.commands if one.identifier in identifiers]
+    if not all(one.literal and _sets_plain_mode(one) for one in found):
+        return False
+    if not are_changeable(analysis.touched, policy):
+        return False
+    # A link in a new place would lead the commands after it elsewhere.
+    return not any(map(_holds_link, _find_sources(found, analysis.touched)))
+
+
+def are_changeable(paths: Iterable[str], policy: Policy) -> bool:
+    """Return True if a rule for writing covers all these paths."""
+    return all(is_inside(path, policy.roots) and not is_protected(path) for path in paths)
+
+
+def _sets_plain_mode(found: Found) -> bool:
+    """Return False for `chmod` with an option, or with a mode that is more than access rights."""
+    if found.identifier != "chmod":
+        return True
+    words = found.words[1:]
+    plain = bool(words) and _MODE.fullmatch(words[0]) is not None
+    return plain and not any(word.startswith("-") for word in words[1:])
+
+
+def _find_sources(commands: Iterable[Found], paths: Iterable[str]) -> list[str]:
+    """Return the paths, of those a script names, that it copies or moves elsewhere."""
+    words: set[str] = set()
+    for found in commands:
+        if found.identifier in COPYING:
+            into_first = any(re.match(r"-\w*t|--t", word) for word in found.words)
+            words.update(found.words[1:] if into_first else found.words[1:-1])
+    return [path for path in paths if any(path.endswith(f"/{w}") or path == w for w in words)]
+
+
+def _holds_link(path: str) -> bool:
+    """Return True if a path is a link, or a folder in which there may be one."""
+    entries = enumerate(_walk(path))
+    return os.path.islink(path) or any(
+        count >= MAX_ENTRIES or entry.is_symlink() for count, entry in entries
+    )
+
+
+def _walk(folder: str) -> Iterator[os.DirEntry[str]]:
+    folders = [folder]
+    for place in folders:  # grows on the way
+        try:
+            with os.scandir(place) as entries:
+                for entry in entries:
+                    yield entry
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
+        except OSError:  # a file, or nothing
+            continue

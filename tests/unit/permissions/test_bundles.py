@@ -1,0 +1,95 @@
+"""Rules for commands that belong together, offered with the first question about one of them."""
+
+import msgspec
+import pytest
+
+from permissionkit import POLICY, rules
+from trimtab.permissions.approvals import approve_bundle, to_rules
+from trimtab.permissions.bundles import (
+    CHECKS,
+    FILES,
+    Bundle,
+    find_bundle,
+    load_bundles,
+    name_checks,
+)
+from trimtab.permissions.decide_shell import decide_shell
+from trimtab.permissions.rules import parse_rules
+from trimtab.permissions.shell.verdict.analyse import analyse
+
+PUBLISHING = {"push", "create", "delete", "close", "comment", "edit", "run", "exec", "api"}
+
+
+def test_the_checks_of_a_project_are_approved_at_once() -> None:
+    checks = ["make test", "npm run lint", "make test", "rm -rf build"]
+    assert name_checks(checks, POLICY) == ("shell(make test)", "shell(npm run lint)")
+    bundle = find_bundle("make test", ["shell(make test)"], checks, POLICY)
+    assert bundle is not None
+    assert bundle.title == CHECKS
+    answer = approve_bundle({"bundle": {"title": bundle.title, "rules": list(bundle.rules)}})
+    assert answer.kind == "approve-for-location"
+    given = [str(rule) for rule in to_rules(answer.approval, "location")]
+    assert given == ["shell(make test)", "shell(npm run lint)"]
+
+
+@pytest.mark.parametrize(
+    ("suggested", "title"),
+    [
+        (["shell(git add)", "shell(git commit)"], "everyday work with git"),
+        (["shell(git add)", "shell(git push)"], "everyday work with git"),
+        (["shell(gh run list)"], "looking at GitHub"),
+        (["shell(kubectl get)"], "looking at the cluster"),
+        (["shell(git push)"], None),
+        (["shell(gh pr merge)"], None),
+        (["shell(docker run)"], None),
+    ],
+)
+def test_a_bundle_is_offered_for_the_commands_in_it(
+    suggested: list[str], title: str | None
+) -> None:
+    bundle = find_bundle("frob", suggested, (), POLICY)
+    assert (bundle.title if bundle else None) == title
+    assert bundle is None or set(suggested) <= set(bundle.rules)
+
+
+@pytest.mark.parametrize(
+    ("command", "offered"),
+    [
+        ("mkdir -p src/a && touch src/a/b", True),
+        ("rm old.txt && ls", True),
+        ("rm -r old", False),
+        ("mkdir ../a", False),
+        ("mkdir $x", False),
+        ("touch .vscode/tasks.json", False),
+        ("mkdir a && make", False),
+        ("ls", False),
+    ],
+)
+def test_a_rule_for_writing_is_offered_for_commands_that_change_named_files(
+    command: str, offered: bool
+) -> None:
+    bundle = find_bundle(command, ["shell(frob)"], (), POLICY)
+    assert bundle == (FILES if offered else None)
+    if offered:
+        policy = msgspec.structs.replace(POLICY, allow=parse_rules(FILES.rules))
+        assert decide_shell(command, policy).verdict == "allow"
+
+
+def test_a_bundle_is_offered_once_and_without_what_is_allowed_already() -> None:
+    policy = msgspec.structs.replace(POLICY, allow=rules("shell(git add)"))
+    bundle = find_bundle("frob", ["shell(git commit)"], (), policy)
+    assert bundle is not None
+    assert "shell(git add)" not in bundle.rules
+    assert find_bundle("frob", ["shell(git commit)"], (), policy, (bundle.title,)) is None
+    allowed = msgspec.structs.replace(POLICY, allow=rules(*bundle.rules, "shell(git add)"))
+    assert find_bundle("frob", ["shell(git tag)"], (), allowed) is None
+
+
+@pytest.mark.parametrize("bundle", load_bundles(), ids=lambda bundle: bundle.title)
+def test_a_bundle_neither_publishes_nor_starts_anything(bundle: Bundle) -> None:
+    for rule in parse_rules(bundle.rules):
+        name = rule.argument or ""
+        assert name.split()[-1] not in PUBLISHING
+        assert analyse(name, POLICY.cwd).can_be_offered, name
+        policy = msgspec.structs.replace(POLICY, allow=(rule,))
+        assert decide_shell(name, policy).verdict == "allow"
