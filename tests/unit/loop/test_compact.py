@@ -168,38 +168,38 @@ async def test_a_person_who_asks_for_a_summary_gets_another_try() -> None:
     assert len(bench.asked.requests) == 4
 
 
-async def test_a_summary_made_before_survives_when_the_next_cannot_be_written() -> None:
-    answers = [{"text": "The secret is in vault 7."}]
+def summarised_once(summary: str, carried: str = "") -> Bench:
+    """A run whose first compaction gets a summary, and no later one."""
     bench = Bench({"text": ""}, window=4_000, growth=0.1, fixed=0.1)
-    bench.asked = ScriptedProvider(Script.of({"replies": answers, "otherwise": {"text": ""}}))
+    answers = {"replies": [{"text": summary}], "otherwise": {"text": ""}}
+    bench.asked = ScriptedProvider(Script.of(answers))
     notes = Notes(Writer(provider=bench.asked, model="small"))
+    notes.carried = carried
     pipeline = (
         ContextUsage(ContextMeter("scripted"), bench.window),
         Compaction(lambda: notes, bench.window, Thresholds()),
     )
     change_agent(bench.run, pipeline=pipeline)
-    session = await bench.work()
-    done = [event for event in session.of("session.compaction_complete") if event.summary_content]
+    return bench
+
+
+def summaries(session: MemorySession) -> list[str]:
+    done = session.of("session.compaction_complete")
+    return [event.summary_content for event in done if event.summary_content]
+
+
+async def test_a_summary_made_before_survives_when_the_next_cannot_be_written() -> None:
+    done = summaries(await summarised_once("The secret is in vault 7.").work())
     assert len(done) >= 3
-    assert all("vault 7" in event.summary_content for event in done)
-    assert done[-1].summary_content.count("<user_messages>") == 1
-    assert done[-1].summary_content.count("<earlier_summary>") == 1
+    assert all("vault 7" in summary for summary in done)
+    assert done[-1].count("<user_messages>") == 1
+    assert done[-1].count("<earlier_summary>") == 1
 
 
 async def test_a_long_summary_made_before_leaves_room_for_the_last_messages() -> None:
-    answers = [{"text": "It is long. " * 5_000}]
-    bench = Bench({"text": ""}, window=4_000, growth=0.1, fixed=0.1)
-    bench.asked = ScriptedProvider(Script.of({"replies": answers, "otherwise": {"text": ""}}))
-    notes = Notes(Writer(provider=bench.asked, model="small"))
-    notes.carried = "<user_messages>\nkeep it\n</user_messages>"
-    pipeline = (
-        ContextUsage(ContextMeter("scripted"), bench.window),
-        Compaction(lambda: notes, bench.window, Thresholds()),
-    )
-    change_agent(bench.run, pipeline=pipeline)
-    session = await bench.work()
-    done = [event for event in session.of("session.compaction_complete") if event.summary_content]
-    earlier, _, rest = done[1].summary_content.partition("</earlier_summary>")
+    carried = "<user_messages>\nkeep it\n</user_messages>"
+    bench = summarised_once("It is long. " * 5_000, carried)
+    earlier, _, rest = summaries(await bench.work())[1].partition("</earlier_summary>")
     assert earlier.startswith("<earlier_summary>\nIt is long.")
     assert len(earlier) < 4_000
     assert "xxxx" in rest
