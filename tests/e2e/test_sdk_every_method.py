@@ -225,6 +225,7 @@ async def try_method(talk: Talk, name: str, params: dict[str, Any]) -> str:
 
 @pytest.fixture
 def options(sdk: Sdk) -> dict[str, Any]:
+    sdk.env["COPILOT_ALLOW_GET_PROVIDER_ENDPOINT"] = "true"
     make_repository(sdk.cwd)
     (sdk.cwd / "f.txt").write_text("a\n")
     git(sdk.cwd, "add", ".")
