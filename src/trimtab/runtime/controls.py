@@ -308,6 +308,10 @@ class Controls:
         """Set whether the sources that the service gives for its replies are recorded."""
         self._run.agent = self.agent.with_model(citations=citations)
 
+    def set_reasoning_summary(self, wanted: bool) -> None:
+        """Set whether readable summaries of the reasoning are asked for."""
+        self._run.agent = self.agent.with_model(reasoning_summary=wanted)
+
     def set_streaming(self, stream: bool) -> None:
         self._run.agent = self.agent.with_model(stream=stream)
 

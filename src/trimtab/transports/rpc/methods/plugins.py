@@ -66,6 +66,24 @@ async def reload_of_session(call: Call, params: Nothing) -> JsonObject:
     return {}
 
 
+class Paths(msgspec.Struct):
+    paths: tuple[str, ...]
+
+
+@methods.on("plugins.builtin.set", Paths)
+async def set_builtin(call: Call, params: Paths) -> None:
+    """Set the plugins that the client's program brings for the sessions of this server."""
+    if call.server.sessions:
+        raise UsageError(
+            "Cannot set built-in plugins while sessions are active. Call plugins.builtin.set "
+            "before creating any sessions."
+        )
+    for path in params.paths:
+        if not os.path.isabs(path):
+            raise UsageError(f"{path!r} must be an absolute path; give the whole path.")
+    call.server.builtin_plugins = params.paths
+
+
 @methods.on("plugins.list")
 async def list_installed(call: Call, params: Nothing) -> JsonObject:
     installed = read_registry(call.server.runtime.home)

@@ -7,6 +7,7 @@ from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 methods = Methods()
 
 EMPTY: dict[str, JsonObject] = {
+    "extensions.discover": {"extensions": [], "mode": "disabled"},
     "session.extensions.list": {"extensions": []},
     "session.schedule.list": {"entries": []},
     "session.schedule.stop": {},
@@ -21,7 +22,13 @@ telemetry, and language servers start by themselves."""
 
 REFUSED = {
     **dict.fromkeys(
-        ("session.extensions.enable", "session.extensions.disable", "session.extensions.reload"),
+        (
+            "extensions.enable",
+            "extensions.disable",
+            "session.extensions.enable",
+            "session.extensions.disable",
+            "session.extensions.reload",
+        ),
         "Extensions not available: this version has none.",
     ),
     "agentRegistry.spawn": "agentRegistry.spawn is not enabled: sessions of this server are "
@@ -35,6 +42,11 @@ def _answer(name: str) -> None:
     @methods.on(name)
     async def answer(call: Call, params: Nothing) -> JsonObject:
         return EMPTY[name]
+
+
+@methods.on("registerExtensionLaunchProvider")
+async def register_launch_provider(call: Call, params: Nothing) -> None:
+    """Accept a client that would launch extensions; there are none to launch."""
 
 
 def _refuse(name: str) -> None:
