@@ -75,7 +75,7 @@ REFUSED = {
     "session.tasks.update": "TASK_NOT_FOUND",
     "session.ui.elicitation": "No client of this session can show a form",
     "sessions.connect": "no remote session",
-    "sessions.open": "cannot open a session",
+    "sessions.delete": "Session file not found",
     "sessions.startRemoteControl": "Remote control needs",
 }
 """Calls that must fail here, with a part of the error's text."""
@@ -85,6 +85,7 @@ ADDITIONS = {
     "session.mcp.listTools": ("tools.inputSchema",),
     "session.tools.getCurrentMetadata": ("tools.source",),
     "session.workspaces.readCheckpoint": ("status",),
+    "sessions.readPersistedEvents": ("events.data.",),
     **dict.fromkeys(
         ("sessions.list", "sessions.getMetadata", "sessions.enrichMetadata"),
         ("sessions.context.headCommit", "session.context.headCommit"),
@@ -165,6 +166,8 @@ def given(facts: dict[str, str]) -> dict[str, Any]:
         "session.tasks.startAgent": {"agentType": "explore", "name": "scout", "prompt": "look"},
         "session.workspaces.createFile": {"path": "a.txt", "content": "x"},
         "session.workspaces.readFile": {"path": "a.txt"},
+        "session.workspaces.renamePath": {"source": "a.txt", "destination": "b.txt"},
+        "session.workspaces.statFile": {"path": "b.txt"},
         "session.workspaces.diff": {"mode": "unstaged"},
         "sessions.checkInUse": {"sessionIds": [session]},
         "sessions.enrichMetadata": {"sessions": [{**about, **times, "isRemote": False}]},
@@ -174,6 +177,9 @@ def given(facts: dict[str, str]) -> dict[str, Any]:
             for name in (
                 "close",
                 "fork",
+                "getBoardEntryCount",
+                "getPersistedRemoteSteerable",
+                "readPersistedEvents",
                 "getEventFilePath",
                 "getMetadata",
                 "loadDeferredRepoHooks",
