@@ -301,7 +301,6 @@ async def test_wrong_parameters_are_an_error_of_the_caller(sdk: Sdk) -> None:
 
 
 TAKES_ANYTHING = [
-    "session.schedule.stop",
     "session.telemetry.setFeatureOverrides",
     "session.visibility.set",
 ]

@@ -65,7 +65,7 @@ NAMESPACES = {
     "session.provider": "model",
     "session.queue": "queue",
     "session.remote": "remote",
-    "session.schedule": "unsupported",
+    "session.schedule": "schedule",
     "session.shell": "shell",
     "session.skills": "skills",
     "session.tasks": "tasks",

@@ -131,6 +131,7 @@ async def _reopen(
     server.add(hosted)
     report_ignored(live, settings)
     mirror(hosted, peer, resumed=True)
+    hosted.restore_schedules()
     if settings.continue_pending_work:
         take_up(live)
     return hosted, participant

@@ -9,16 +9,14 @@ methods = Methods()
 EMPTY: dict[str, JsonObject] = {
     "extensions.discover": {"extensions": [], "mode": "disabled"},
     "session.extensions.list": {"extensions": []},
-    "session.schedule.list": {"entries": []},
-    "session.schedule.stop": {},
     "session.telemetry.getEngagementId": {},
     "session.telemetry.setFeatureOverrides": {},
     "session.visibility.get": {"synced": False},
     "session.visibility.set": {"synced": False},
     "session.lsp.initialize": {},
 }
-"""Method → result that says that there is nothing to do: no extensions, schedules or
-telemetry, and language servers start by themselves."""
+"""Method → result that says that there is nothing to do: no extensions, no telemetry, and
+language servers start by themselves."""
 
 REFUSED = {
     **dict.fromkeys(
