@@ -49,6 +49,12 @@ LEFT_OUT = {
 REFUSED = {
     "agentRegistry.spawn": "not enabled",
     "plugins.install": "no such folder",
+    "session.plugins.install": "no such folder",
+    "session.plugins.marketplaces.add": "no such folder",
+    "session.plugins.marketplaces.browse": "no marketplace",
+    "session.plugins.marketplaces.remove": "no marketplace",
+    "session.plugins.uninstall": "no installed plugin",
+    "session.plugins.update": "no installed plugin",
     "plugins.marketplaces.add": "no such folder",
     "plugins.marketplaces.browse": "no marketplace",
     "plugins.marketplaces.remove": "no marketplace",
@@ -83,6 +89,7 @@ ADDITIONS = {
     "models.list": ("models.",),
     "session.mcp.list": ("servers.transport",),
     "session.mcp.listTools": ("tools.inputSchema",),
+    "session.tools.getBuiltinDescriptors": ("tools.inputSchema.",),
     "session.tools.getCurrentMetadata": ("tools.source",),
     "session.workspaces.readCheckpoint": ("status",),
     "sessions.readPersistedEvents": ("events.data.",),
@@ -110,6 +117,17 @@ def given(facts: dict[str, str]) -> dict[str, Any]:
         "mcp.config.update": {"name": "sea", "config": local},
         "mcp.config.remove": {"name": "sea"},
         "session.agent.select": {"name": "mate"},
+        "session.agent.setPrompt": {"id": "mate", "prompt": "Help."},
+        "session.debug.collectLogs": {
+            "destination": {"kind": "directory", "outputDirectory": f"{cwd}/logs"}
+        },
+        "session.permissions.locations.addToolApproval": {
+            "locationKey": cwd,
+            "approval": {"kind": "write"},
+        },
+        "session.permissions.modifyRules": {"scope": "session"},
+        "session.permissions.paths.updatePrimary": {"path": cwd},
+        "session.sendMessages": {"messages": [{"prompt": "later"}]},
         "session.commands.enqueue": {"command": "/help"},
         "session.commands.invoke": {"name": "help"},
         "session.commands.respondToQueuedCommand": {"requestId": "x", "result": {"handled": True}},

@@ -71,6 +71,8 @@ class Customizations:
         self.switched: Collection[str] = ()
         self.loads_instructions = options.instructions == "load"
         self.switched_skills: dict[str, bool] = {}
+        self._prompts: dict[str, str] = {}
+        """Prompts that a client gave agents in place of their own."""
         self.family_models: dict[str, str] = {}
         """Model family, such as `sonnet` → the model that is used for it."""
         self.model_problems: tuple[Problem, ...] = ()
@@ -214,7 +216,21 @@ class Customizations:
 
         named = named_agent_folders(self.places, self.given.customize.agent_directories)
         extra = [folder for plugin in self.plugins for folder in plugin.agent_folders]
-        return find_agents([*named, *agent_folders(self.places), *extra], known_tools=NAMES)
+        found = find_agents([*named, *agent_folders(self.places), *extra], known_tools=NAMES)
+        if not self._prompts:
+            return found
+        changed = {name: self._with_prompt(agent) for name, agent in found.agents.items()}
+        return msgspec.structs.replace(found, agents=changed)
+
+    def _with_prompt(self, agent: AgentDefinition) -> AgentDefinition:
+        return msgspec.structs.replace(agent, prompt=self._prompts.get(agent.name, agent.prompt))
+
+    def set_prompt(self, name: str, prompt: str) -> None:
+        """Give an agent another prompt, in this session only. Raises `UsageError`."""
+        if name not in self.callable_agents and self.agents.find(name) is None:
+            raise UsageError(f"Agent {name!r} is not available in this session; name another.")
+        self._prompts[name] = prompt
+        self.__dict__.pop("agents", None)
 
     @cached_property
     def servers(self) -> "FoundServers":
@@ -293,7 +309,7 @@ class Customizations:
         if not wanted.discover:
             always = ("builtin", "sdk", "plugin")
             found = {name: agent for name, agent in found.items() if agent.source in always}
-        every = {**found, **{agent.name: agent for agent in wanted.agents}}
+        every = {**found, **{agent.name: self._with_prompt(agent) for agent in wanted.agents}}
         excluded = wanted.excluded_agents
         return {
             name: agent

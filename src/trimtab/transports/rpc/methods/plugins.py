@@ -91,6 +91,7 @@ async def list_installed(call: Call, params: Nothing) -> JsonObject:
 
 
 @methods.on("plugins.install", Source)
+@methods.on("session.plugins.install", Source)
 async def install(call: Call, params: Source) -> JsonObject:
     store, before = _store(call), set(_store(call).names())
     await _in_thread(lambda: store.install(_resolve(params)))
@@ -100,6 +101,7 @@ async def install(call: Call, params: Source) -> JsonObject:
 
 
 @methods.on("plugins.update", Name)
+@methods.on("session.plugins.update", Name)
 async def update(call: Call, params: Name) -> JsonObject:
     return await _update(call, params.name.partition("@")[0])
 
@@ -119,40 +121,47 @@ async def update_all(call: Call, params: Nothing) -> JsonObject:
 
 
 @methods.on("plugins.enable", Names)
+@methods.on("session.plugins.enable", Names)
 async def enable(call: Call, params: Names) -> None:
     _switch(call, params, enabled=True)
 
 
 @methods.on("plugins.disable", Names)
+@methods.on("session.plugins.disable", Names)
 async def disable(call: Call, params: Names) -> None:
     _switch(call, params, enabled=False)
 
 
 @methods.on("plugins.uninstall", Name)
+@methods.on("session.plugins.uninstall", Name)
 async def uninstall(call: Call, params: Name) -> None:
     store = _store(call)
     await _in_thread(lambda: store.uninstall(params.name.partition("@")[0]))
 
 
 @methods.on("plugins.marketplaces.list")
+@methods.on("session.plugins.marketplaces.list")
 async def list_marketplaces(call: Call, params: Nothing) -> JsonObject:
     known = _marketplaces(call).sources()
     return {"marketplaces": [{"name": name, "source": source} for name, source in known]}
 
 
 @methods.on("plugins.marketplaces.add", Source)
+@methods.on("session.plugins.marketplaces.add", Source)
 async def add_marketplace(call: Call, params: Source) -> JsonObject:
     marketplaces = _marketplaces(call)
     return {"name": await _in_thread(lambda: marketplaces.add(params.source))}
 
 
 @methods.on("plugins.marketplaces.browse", Name)
+@methods.on("session.plugins.marketplaces.browse", Name)
 async def browse(call: Call, params: Name) -> JsonObject:
     offers = _marketplaces(call).offers(params.name)
     return {"plugins": [{"name": offer.name, "description": offer.description} for offer in offers]}
 
 
 @methods.on("plugins.marketplaces.refresh", MaybeName)
+@methods.on("session.plugins.marketplaces.refresh", MaybeName)
 async def refresh(call: Call, params: MaybeName) -> JsonObject:
     marketplaces = _marketplaces(call)
     names = [params.name] if params.name else [name for name, _ in marketplaces.sources()]
@@ -168,6 +177,7 @@ async def refresh(call: Call, params: MaybeName) -> JsonObject:
 
 
 @methods.on("plugins.marketplaces.remove", Remove)
+@methods.on("session.plugins.marketplaces.remove", Remove)
 async def remove_marketplace(call: Call, params: Remove) -> JsonObject:
     installed = read_registry(call.server.runtime.home)
     dependent = [plugin.name for plugin in installed if plugin.marketplace == params.name]

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from trimtab.config.edit import change_field
+from trimtab.config.edit import change_field, read_object
 from trimtab.contracts.events.codec import decode, peek
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.system import SkillInvoked
@@ -84,6 +84,21 @@ async def get_invoked(call: Call, params: Nothing) -> JsonObject:
 async def set_disabled(call: Call, params: DisabledSkills) -> None:
     """Disable skills in the person's settings, for future sessions."""
     change_field(call.server.runtime.home.settings, "disabledSkills", params.disabled_skills)
+
+
+class SkillSwitch(msgspec.Struct):
+    name: str
+    disabled: bool
+
+
+@methods.on("skills.config.setSkillDisabled", SkillSwitch)
+async def switch_disabled(call: Call, params: SkillSwitch) -> None:
+    """Disable or enable one skill in the person's settings, for future sessions."""
+    settings = call.server.runtime.home.settings
+    listed = read_object(settings).get("disabledSkills")
+    names = [name for name in listed or () if isinstance(name, str) and name != params.name]
+    names += [params.name] if params.disabled else []
+    change_field(settings, "disabledSkills", names)
 
 
 def find_skills(hosted: HostedSession) -> list[JsonObject]:

@@ -7,6 +7,13 @@ from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 methods = Methods()
 
 EMPTY: dict[str, JsonObject] = {
+    "managedSettings.read": {},
+    "models.getBuiltInCatalog": {"models": []},
+    "session.autopilotObjective.getState": {"state": None},
+    "session.extensions.reconcile": {"extensions": []},
+    "session.limitPrediction.predict": {"kind": "unavailable", "reason": "no_model"},
+    "session.mcp.moveLoadingToBackground": {"movedToBackground": False},
+    "session.sandbox.getEnforcementStatus": {"required": False, "blocked": False},
     "extensions.discover": {"extensions": [], "mode": "disabled"},
     "session.extensions.list": {"extensions": []},
     "session.telemetry.getEngagementId": {},
@@ -40,6 +47,18 @@ def _answer(name: str) -> None:
     @methods.on(name)
     async def answer(call: Call, params: Nothing) -> JsonObject:
         return EMPTY[name]
+
+
+@methods.on("managedSettings.clearCache")
+async def clear_managed_settings(call: Call, params: Nothing) -> None:
+    """Do nothing: policies are read from files when they are needed."""
+
+
+@methods.on("session.quota.takeWarnings")
+@methods.on("session.gitHubAuth.lastAuthErrors")
+async def list_nothing(call: Call, params: Nothing) -> list[JsonObject]:
+    """Return an empty list: warnings and errors are events of the session."""
+    return []
 
 
 @methods.on("registerExtensionLaunchProvider")
