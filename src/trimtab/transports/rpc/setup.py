@@ -94,6 +94,7 @@ class SessionSettings(Capabilities, frozen=True, kw_only=True, rename="camel"):
     providers: tuple[ProviderSettings, ...] = ()
     models: tuple[ModelSettings, ...] = ()
     git_hub_token: str | None = None
+    git_hub_token_provider_registration_id: str | None = None
     continue_pending_work: bool = False
     disable_resume: bool = False
     capi: CapiSettings | None = None
@@ -138,6 +139,7 @@ class SessionSettings(Capabilities, frozen=True, kw_only=True, rename="camel"):
     image_generation: JsonObject | None = None
     config_dir: str | None = None
     ask_user_variant: str | None = None
+    has_skill_provider: bool = False
     auth_client_id_metadata_url: str | None = None
 
     def capabilities(self) -> Capabilities:
@@ -310,6 +312,8 @@ def find_ignored(settings: SessionSettings) -> list[str]:
     ignored = [reason for name, reason in NO_EFFECT.items() if getattr(settings, name) is not None]
     if settings.ask_user_variant == "elicitation":
         ignored.append("askUserVariant: the tool asks in its one form")
+    if settings.has_skill_provider:
+        ignored.append("A skill provider: name folders of skills with skillDirectories")
     return [f"An option of the session has no effect here. {reason}." for reason in ignored]
 
 

@@ -17,18 +17,27 @@ from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 from trimtab.transports.rpc.listing import Filter, describe_session, list_sessions
 from trimtab.transports.rpc.protocol import FAILED, RpcError, Then
 from trimtab.transports.rpc.setup import SessionSettings
+from trimtab.transports.rpc.token_provider import TokenProvider, fill_in_token, renew_in_time
 
 methods = Methods()
 
 
 @methods.on("session.create", SessionSettings)
 async def create(call: Call, params: SessionSettings) -> Then:
-    return await opening.create(call.server, call.peer, params)
+    provider = TokenProvider.of(call.peer, params)
+    params = await fill_in_token(provider, params)
+    opened = await opening.create(call.server, call.peer, params)
+    renew_in_time(call.server, call.server.session(opened.result["sessionId"]), provider)
+    return opened
 
 
 @methods.on("session.resume", SessionSettings)
 async def resume(call: Call, params: SessionSettings) -> Then:
-    return await opening.resume(call.server, call.peer, params)
+    provider = TokenProvider.of(call.peer, params)
+    params = await fill_in_token(provider, params)
+    opened = await opening.resume(call.server, call.peer, params)
+    renew_in_time(call.server, call.session, provider)
+    return opened
 
 
 class ResponseFormat(msgspec.Struct, rename="camel"):
