@@ -17,6 +17,7 @@ from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 
 methods = Methods()
 T = TypeVar("T")
+DIRECT = "Direct plugin installs are deprecated; install NAME@MARKETPLACE where there is one."
 
 
 class Source(msgspec.Struct, rename="camel"):
@@ -97,7 +98,8 @@ async def install(call: Call, params: Source) -> JsonObject:
     await _in_thread(lambda: store.install(_resolve(params)))
     (name,) = set(store.names()) - before
     installed = _find(call, name)
-    return {"plugin": _describe(installed), "skillsInstalled": _count_skills(installed)}
+    done = {"plugin": _describe(installed), "skillsInstalled": _count_skills(installed)}
+    return done if installed.marketplace else {**done, "deprecationWarning": DIRECT}
 
 
 @methods.on("plugins.update", Name)
@@ -143,7 +145,11 @@ async def uninstall(call: Call, params: Name) -> None:
 @methods.on("session.plugins.marketplaces.list")
 async def list_marketplaces(call: Call, params: Nothing) -> JsonObject:
     known = _marketplaces(call).sources()
-    return {"marketplaces": [{"name": name, "source": source} for name, source in known]}
+    return {
+        "marketplaces": [
+            {"name": name, "source": source, "isDefault": False} for name, source in known
+        ]
+    }
 
 
 @methods.on("plugins.marketplaces.add", Source)

@@ -117,6 +117,31 @@ async def test_plugins_are_managed_through_a_session_too(sdk: Sdk, tmp_path: Pat
         assert (await talk.client.rpc.plugins.list()).plugins == []
 
 
+async def test_a_marketplace_describes_plugins_without_a_file_of_their_own(
+    sdk: Sdk, tmp_path: Path
+) -> None:
+    entry = {"name": "rope", "source": "./rope", "version": "1.0", "strict": False}
+    content = {"name": "dock", "owner": {"name": "o"}, "plugins": [entry]}
+    write(tmp_path / "market/.claude-plugin/marketplace.json", json.dumps(content))
+    write(tmp_path / "market/rope/skills/knots/SKILL.md", "---\ndescription: Knots.\n---\nTie.")
+    write(tmp_path / "direct/plugin.json", json.dumps({"name": "direct"}))
+    async with talking_here(sdk, [], enable_config_discovery=True) as talk:
+        plugins = talk.client.rpc.plugins
+        added = await plugins.marketplaces.add(
+            rpc.PluginsMarketplacesAddRequest(source=str(tmp_path / "market"))
+        )
+        assert added.name == "dock"
+        done = await plugins.install(rpc.PluginsInstallRequest(source="rope@dock"))
+        assert (done.plugin.name, done.plugin.version, done.skills_installed) == ("rope", "1.0", 1)
+        assert done.deprecation_warning is None
+        updated = await plugins.update(rpc.PluginsUpdateRequest(name="rope@dock"))
+        assert updated.new_version == "1.0"
+        direct = await plugins.install(rpc.PluginsInstallRequest(source=str(tmp_path / "direct")))
+        assert "deprecated" in direct.deprecation_warning
+        await talk.session.rpc.plugins.reload()
+        assert [skill.name for skill in (await talk.session.rpc.skills.list()).skills] == ["knots"]
+
+
 @pytest.mark.parametrize("kind", ["archive", "directory"])
 async def test_logs_are_collected_without_secrets(sdk: Sdk, tmp_path: Path, kind: str) -> None:
     secret = "gho_" + "s3cr3t" * 6
