@@ -227,6 +227,8 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     ask_form: "AskForm | None" = None
     ask_token: "AskToken | None" = None
     ask_sampling: "AskSampling | None" = None
+    fetch_skills: Callable[[str], Awaitable[bool]] | None = None
+    """Writes the skills that clients provide below a folder; True if any of them changed."""
     offer_command: Callable[[str], Awaitable[bool]] | None = None
     """Called with a queued slash command; True if the client has run it."""
     ask_mode_switch: Callable[[ModelError], Awaitable[bool]] | None = None

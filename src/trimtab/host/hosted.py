@@ -221,6 +221,7 @@ class HostedSession:
             ask_mode_switch=self._ask_mode_switch,
             ask_limit=self._ask_limit,
             offer_command=self._offer_command,
+            fetch_skills=self._fetch_skills,
         )
 
     def join(self, client: ClientPort, capabilities: Capabilities) -> Participant:
@@ -487,6 +488,13 @@ class HostedSession:
 
     async def _ask_approval(self, plan: PlanReady) -> PlanVerdict:
         return await client_questions.ask_approval(self, plan)
+
+    async def _fetch_skills(self, folder: str) -> bool:
+        if not self.supports("has_skill_provider"):
+            return False
+        from trimtab.host.client_skills import fetch_skills
+
+        return await fetch_skills(self, folder)
 
     async def _offer_command(self, command: str) -> bool:
         """Let a client that wants to know of queued commands run one."""

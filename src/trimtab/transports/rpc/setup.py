@@ -139,7 +139,6 @@ class SessionSettings(Capabilities, frozen=True, kw_only=True, rename="camel"):
     image_generation: JsonObject | None = None
     config_dir: str | None = None
     ask_user_variant: str | None = None
-    has_skill_provider: bool = False
     auth_client_id_metadata_url: str | None = None
 
     def capabilities(self) -> Capabilities:
@@ -312,8 +311,6 @@ def find_ignored(settings: SessionSettings) -> list[str]:
     ignored = [reason for name, reason in NO_EFFECT.items() if getattr(settings, name) is not None]
     if settings.ask_user_variant == "elicitation":
         ignored.append("askUserVariant: the tool asks in its one form")
-    if settings.has_skill_provider:
-        ignored.append("A skill provider: name folders of skills with skillDirectories")
     return [f"An option of the session has no effect here. {reason}." for reason in ignored]
 
 

@@ -23,6 +23,7 @@ class DisabledSkills(msgspec.Struct, rename="camel"):
 
 @methods.on("session.skills.list")
 async def list_skills(call: Call, params: Nothing) -> JsonObject:
+    await call.session.live.controls.fetch_client_skills()
     return {"skills": find_skills(call.session)}
 
 
@@ -40,6 +41,7 @@ async def disable(call: Call, params: Name) -> None:
 @methods.on("session.skills.reload")
 async def reload_skills(call: Call, params: Nothing) -> JsonObject:
     controls = call.session.live.controls
+    await controls.fetch_client_skills()
     controls.reload()
     custom = controls.setup.customizations
     problems = custom.skills.problems if custom else ()
@@ -51,7 +53,7 @@ async def reload_skills(call: Call, params: Nothing) -> JsonObject:
 
 @methods.on("session.skills.ensureLoaded")
 async def ensure_loaded(call: Call, params: Nothing) -> JsonObject:
-    find_skills(call.session)
+    await list_skills(call, params)
     return {}
 
 
