@@ -45,6 +45,7 @@ LEFT_OUT = {
     "sessionFs.setProvider": "it moves the files of sessions",
     "session.sendAndWait": "the queue is paused",
     "session.suspend": "it closes the session",
+    "session.fleet.start": "it works beside the others",
 }
 REFUSED = {
     "agentRegistry.spawn": "not enabled",
@@ -70,7 +71,6 @@ REFUSED = {
     "session.canvas.action.invoke": "is not open",
     "session.canvas.close": "is not open",
     "session.canvas.open": "is registered",
-    "session.fleet.start": "Say what the fleet is to do",
     "session.mcp.apps.callTool": "capability is not available",
     "session.mcp.apps.listTools": "capability is not available",
     "session.mcp.apps.readResource": "capability is not available",
