@@ -1,12 +1,19 @@
 """Skills that a client provides, over the official client."""
 
+from pathlib import Path
 from typing import Any
 
+import pytest
 from copilot import SkillProviderDescriptor
 
 from sdkkit import Sdk, talking_here, use
 
 DONE = {"text": "Done."}
+
+
+@pytest.fixture
+def sdk(tmp_path: Path) -> Sdk:
+    return Sdk(tmp_path)
 
 
 class Provider:
