@@ -211,8 +211,8 @@ SCENARIOS: dict[str, list[Step]] = {
         ("model.get_current", {}, {"reasoningEffort": "low"}),
     ],
     "no model": [("model.switch_to", {"modelId": ""}, "empty")],
-    "an endpoint of the environment": [
-        ("provider.get_endpoint", {}, {"type": "openai", "wireApi": "completions"}),
+    "an endpoint without leave": [
+        ("provider.get_endpoint", {}, "COPILOT_ALLOW_GET_PROVIDER_ENDPOINT"),
     ],
     "agents": [
         ("agent.list", {}, {"agents": [{"name": "mate"}]}),

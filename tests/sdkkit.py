@@ -19,7 +19,14 @@ from pydantic import BaseModel
 
 from clikit import TRIMTAB
 from githubkit import TOKEN, GitHub, model
+from trimtab.contracts.options import (
+    CustomizationOptions,
+    GitHubServerOptions,
+    SessionOptions,
+)
 from trimtab.testing import ModelServer, Script
+from trimtab.transports.rpc.listen import new_peer
+from trimtab.transports.rpc.server import Server
 
 LIMIT = 60.0
 ARGUMENTS = ("--disable-builtin-mcps",)
@@ -148,6 +155,40 @@ async def talking(sdk: Sdk, replies: Any, **config: Any) -> AsyncIterator["Talk"
             config.setdefault("on_event", heard)
             session = await client.create_session(**config)
             yield Talk(client, session, heard, server)
+
+
+@asynccontextmanager
+async def listening(sdk: Sdk) -> AsyncIterator[Any]:
+    """Serve the home of these clients in this process; yield how clients connect to it.
+
+    No program is started, so that a test costs little. Messages must be small: client and server
+    share a thread.
+    """
+    no_servers = CustomizationOptions(github=GitHubServerOptions(enabled=False))
+    defaults = SessionOptions(cwd=str(sdk.cwd), customize=no_servers)
+    server = Server({**sdk.env, "COPILOT_HOME": str(sdk.home)}, defaults=defaults)
+    loop = asyncio.get_running_loop()
+    listener = await loop.create_server(lambda: new_peer(server), "127.0.0.1", 0)
+    try:
+        yield RuntimeConnection.for_uri(f"localhost:{listener.sockets[0].getsockname()[1]}")
+    finally:
+        listener.close()
+        await server.close()
+
+
+@asynccontextmanager
+async def talking_here(sdk: Sdk, replies: Any, **config: Any) -> AsyncIterator["Talk"]:
+    """Like `talking`, with a server in this process."""
+    service, listed = config.pop("service", "github"), config.pop("listed", ())
+    async with serving(replies, service, listed) as model_server:
+        sdk.use(model_server)
+        async with listening(sdk) as connection, sdk.client(connection) as client:
+            heard = Heard()
+            config.setdefault("on_permission_request", PermissionHandler.approve_all)
+            config.setdefault("on_event", heard)
+            config.setdefault("working_directory", str(sdk.cwd))
+            session = await client.create_session(**config)
+            yield Talk(client, session, heard, model_server)
 
 
 @asynccontextmanager

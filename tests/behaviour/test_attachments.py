@@ -31,7 +31,7 @@ async def test_files_directories_and_images_reach_the_model(cli: Cli) -> None:
     assert texts[0] == told["transformedContent"]
     assert texts[0].endswith(
         f"\n\ncompare @a.py\n\n<tagged_files>\n* {cli.cwd}/docs (1 items)\n"
-        f"* {cli.cwd}/a.py (line 1 of 2 lines)\n</tagged_files>"
+        f"* {cli.cwd}/a.py (3 lines)\n</tagged_files>"
     )
     images = [part["image_url"]["url"] for part in parts if part["type"] == "image_url"]
     assert images == ["data:image/png;base64," + base64.b64encode(PIXEL).decode()]
@@ -55,8 +55,8 @@ async def test_what_the_model_saw_of_a_prompt_never_changes(cli: Cli) -> None:
         await cli.ask("again @a.py", "--continue")
         messages = server.requests[1].json["messages"]
     assert messages[1] == before
-    assert "line 1 of 1 lines" in before["content"]
-    assert "line 1 of 3 lines" in messages[3]["content"]
+    assert "a.py (2 lines)" in before["content"]
+    assert "a.py (4 lines)" in messages[3]["content"]
 
 
 async def test_without_the_extra_an_image_that_must_be_shrunk_is_refused(cli: Cli) -> None:
@@ -121,5 +121,5 @@ async def test_a_prompt_is_resolved_with_all_it_refers_to(cli: Cli, tmp_path: Pa
     assert "Answer in rhymes." in system["content"]
     text, *others = prompt["content"]
     assert "Compare @notes.txt with it." in text["text"]
-    assert f"* {tmp_path}/other/notes.txt (line 1 of 1 lines)" in text["text"]
+    assert f"* {tmp_path}/other/notes.txt (2 lines)" in text["text"]
     assert [one["type"] for one in others][-1] == "image_url"

@@ -206,6 +206,7 @@ async def test_a_session_is_given_another_token_later(sdk: Sdk) -> None:
 async def test_the_endpoint_of_githubs_service_is_told(
     sdk: Sdk, model: str, wire: str | None
 ) -> None:
+    sdk.env["COPILOT_ALLOW_GET_PROVIDER_ENDPOINT"] = "true"
     async with github(sdk, []) as server, sdk.client() as client:
         session = await client.create_session(model=model)
         endpoint = await session.rpc.provider.get_endpoint()

@@ -114,7 +114,7 @@ async def test_a_file_reaches_the_model_as_a_tagged_file(sdk: Sdk) -> None:
     path = sdk.cwd / "log.txt"
     path.write_text("one\ntwo\n")
     shown = await shown_prompt(sdk, {"type": "file", "path": str(path), "displayName": "log.txt"})
-    tag = f"<tagged_files>\n* {path} (line 1 of 2 lines)\n</tagged_files>"
+    tag = f"<tagged_files>\n* {path} (3 lines)\n</tagged_files>"
     assert shown.endswith(f"\n\nlook\n\n{tag}")
 
 
@@ -136,7 +136,8 @@ async def test_a_selection_reaches_the_model_before_the_prompt(sdk: Sdk) -> None
         "selection": {"start": {"line": 1, "character": 0}, "end": {"line": 1, "character": 11}},
     }
     shown = await shown_prompt(sdk, selection)
-    block = '<ide_selection path="/src/hull.c">\nint planks;\n</ide_selection>\n\n'
+    where = "File: /src/hull.c (line 2)"
+    block = f"<ide_selection>\n{where}\n```\nint planks;\n```\n</ide_selection>\n\n"
     assert shown.startswith(f"{block}<current_datetime>")
 
 

@@ -45,15 +45,25 @@ LEFT_OUT = {
     "sessionFs.setProvider": "it moves the files of sessions",
     "session.sendAndWait": "the queue is paused",
     "session.suspend": "it closes the session",
+    "session.fleet.start": "it works beside the others",
 }
 REFUSED = {
     "agentRegistry.spawn": "not enabled",
     "plugins.install": "no such folder",
+    "session.plugins.install": "no such folder",
+    "session.plugins.marketplaces.add": "no such folder",
+    "session.plugins.marketplaces.browse": "no marketplace",
+    "session.plugins.marketplaces.remove": "no marketplace",
+    "session.plugins.uninstall": "no installed plugin",
+    "session.plugins.update": "no installed plugin",
     "plugins.marketplaces.add": "no such folder",
     "plugins.marketplaces.browse": "no marketplace",
     "plugins.marketplaces.remove": "no marketplace",
     "plugins.uninstall": "no installed plugin",
     "plugins.update": "no installed plugin",
+    "plugins.builtin.set": "while sessions are active",
+    "extensions.disable": "not available",
+    "extensions.enable": "not available",
     "session.extensions.disable": "not available",
     "session.extensions.enable": "not available",
     "session.extensions.reload": "not available",
@@ -61,7 +71,6 @@ REFUSED = {
     "session.canvas.action.invoke": "is not open",
     "session.canvas.close": "is not open",
     "session.canvas.open": "is registered",
-    "session.fleet.start": "Say what the fleet is to do",
     "session.mcp.apps.callTool": "capability is not available",
     "session.mcp.apps.listTools": "capability is not available",
     "session.mcp.apps.readResource": "capability is not available",
@@ -72,7 +81,7 @@ REFUSED = {
     "session.tasks.update": "TASK_NOT_FOUND",
     "session.ui.elicitation": "No client of this session can show a form",
     "sessions.connect": "no remote session",
-    "sessions.open": "cannot open a session",
+    "sessions.delete": "Session file not found",
     "sessions.startRemoteControl": "Remote control needs",
 }
 """Calls that must fail here, with a part of the error's text."""
@@ -80,8 +89,10 @@ ADDITIONS = {
     "models.list": ("models.",),
     "session.mcp.list": ("servers.transport",),
     "session.mcp.listTools": ("tools.inputSchema",),
+    "session.tools.getBuiltinDescriptors": ("tools.inputSchema.",),
     "session.tools.getCurrentMetadata": ("tools.source",),
     "session.workspaces.readCheckpoint": ("status",),
+    "sessions.readPersistedEvents": ("events.data.",),
     **dict.fromkeys(
         ("sessions.list", "sessions.getMetadata", "sessions.enrichMetadata"),
         ("sessions.context.headCommit", "session.context.headCommit"),
@@ -106,6 +117,17 @@ def given(facts: dict[str, str]) -> dict[str, Any]:
         "mcp.config.update": {"name": "sea", "config": local},
         "mcp.config.remove": {"name": "sea"},
         "session.agent.select": {"name": "mate"},
+        "session.agent.setPrompt": {"id": "mate", "prompt": "Help."},
+        "session.debug.collectLogs": {
+            "destination": {"kind": "directory", "outputDirectory": f"{cwd}/logs"}
+        },
+        "session.permissions.locations.addToolApproval": {
+            "locationKey": cwd,
+            "approval": {"kind": "write"},
+        },
+        "session.permissions.modifyRules": {"scope": "session"},
+        "session.permissions.paths.updatePrimary": {"path": cwd},
+        "session.sendMessages": {"messages": [{"prompt": "later"}]},
         "session.commands.enqueue": {"command": "/help"},
         "session.commands.invoke": {"name": "help"},
         "session.commands.respondToQueuedCommand": {"requestId": "x", "result": {"handled": True}},
@@ -162,6 +184,8 @@ def given(facts: dict[str, str]) -> dict[str, Any]:
         "session.tasks.startAgent": {"agentType": "explore", "name": "scout", "prompt": "look"},
         "session.workspaces.createFile": {"path": "a.txt", "content": "x"},
         "session.workspaces.readFile": {"path": "a.txt"},
+        "session.workspaces.renamePath": {"source": "a.txt", "destination": "b.txt"},
+        "session.workspaces.statFile": {"path": "b.txt"},
         "session.workspaces.diff": {"mode": "unstaged"},
         "sessions.checkInUse": {"sessionIds": [session]},
         "sessions.enrichMetadata": {"sessions": [{**about, **times, "isRemote": False}]},
@@ -171,6 +195,9 @@ def given(facts: dict[str, str]) -> dict[str, Any]:
             for name in (
                 "close",
                 "fork",
+                "getBoardEntryCount",
+                "getPersistedRemoteSteerable",
+                "readPersistedEvents",
                 "getEventFilePath",
                 "getMetadata",
                 "loadDeferredRepoHooks",
@@ -225,6 +252,7 @@ async def try_method(talk: Talk, name: str, params: dict[str, Any]) -> str:
 
 @pytest.fixture
 def options(sdk: Sdk) -> dict[str, Any]:
+    sdk.env["COPILOT_ALLOW_GET_PROVIDER_ENDPOINT"] = "true"
     make_repository(sdk.cwd)
     (sdk.cwd / "f.txt").write_text("a\n")
     git(sdk.cwd, "add", ".")
@@ -291,7 +319,6 @@ async def test_wrong_parameters_are_an_error_of_the_caller(sdk: Sdk) -> None:
 
 
 TAKES_ANYTHING = [
-    "session.schedule.stop",
     "session.telemetry.setFeatureOverrides",
     "session.visibility.set",
 ]

@@ -201,7 +201,7 @@ async def test_an_attached_file_is_named_to_the_model(sdk: Sdk) -> None:
     async with talking(sdk, [TEXT]) as talk:
         await talk.say("look", attachments=attachments)
         assert "<tagged_files>" in talk.prompt()
-        assert "notes.txt (line 1 of 3 lines)" in talk.prompt()
+        assert "notes.txt (4 lines)" in talk.prompt()
         assert "src (1 items)" in talk.prompt()
 
 

@@ -1,22 +1,19 @@
 """Carries the person's messages, the plan, the todos and the changed files over a compaction."""
 
 import asyncio
-import os
 import re
 from collections.abc import Awaitable, Callable
 
-from trimtab.config.files import make_private_dir, replace_file
 from trimtab.contracts.events.user import UserMessage
-from trimtab.contracts.ids import timestamp
 from trimtab.contracts.text import count
 from trimtab.loop.compact import Checkpoint, clip
 from trimtab.loop.side_calls import Writer
+from trimtab.session.checkpoints import add_checkpoint
 from trimtab.session.folder import SessionFolder
 from trimtab.session.projections.changes import CodeChanges
 from trimtab.session.todos import Todos
 from trimtab.session.unmasked import read_events
 
-_INDEX_HEADER = "# Checkpoints\n\n| # | Title | File | When |\n|---|---|---|---|\n"
 _TITLE = re.compile(r"<checkpoint_title>(.*?)</checkpoint_title>", re.DOTALL)
 
 
@@ -61,20 +58,9 @@ class SessionCarryover:
         return "\n\n".join(filter(None, blocks))
 
     def file(self, summary: str) -> Checkpoint | None:
-        folder = self._folder.checkpoints
-        make_private_dir(folder)
-        numbers = [name.partition("-")[0] for name in os.listdir(folder)]
-        number = 1 + max((int(text) for text in numbers if text.isdecimal()), default=0)
         found = _TITLE.search(summary)
         title = " ".join(found[1].split())[:80] if found else "Checkpoint"
-        slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "checkpoint"
-        name = f"{number:03}-{slug}.md"
-        path = os.path.join(folder, name)
-        replace_file(path, summary.encode("utf-8", "replace"))
-        index = os.path.join(folder, "index.md")
-        before = _read(index) or _INDEX_HEADER
-        row = f"| {number} | {title.replace('|', ' ')} | {name} | {timestamp()} |\n"
-        replace_file(index, (before + row).encode("utf-8", "replace"))
+        number, path = add_checkpoint(self._folder.checkpoints, title, summary)
         return Checkpoint(number=number, path=path, title=title if found else "")
 
 
@@ -142,11 +128,3 @@ def _block(name: str, text: str) -> str:
 
 def _todo(row: dict[str, object]) -> str:
     return f"- [{row.get('status', '')}] {row.get('id', '')}: {row.get('title', '')}"
-
-
-def _read(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read()
-    except FileNotFoundError:
-        return ""

@@ -178,6 +178,16 @@ class CustomizationOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Agents of the client; they take precedence over agents on disk."""
     excluded_agents: tuple[str, ...] = ()
     """Built-in agents that must not be started."""
+    agent_directories: tuple[str, ...] = ()
+    hook_directories: tuple[str, ...] = ()
+    """Folders that the client names; its agents and hooks count whether the folder is trusted or
+    not."""
+    loads_skills: bool = True
+    loads_repository_hooks: bool = True
+    loads_touched_instructions: bool = True
+    """False leaves out instructions that apply only to the files that a tool touches."""
+    keeps_sign_ins: bool = True
+    """False keeps the tokens of MCP servers in memory, for this session alone."""
     skill_directories: tuple[str, ...] = ()
     disabled_skills: tuple[str, ...] = ()
     instruction_directories: tuple[str, ...] = ()
@@ -217,6 +227,8 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     ask_form: "AskForm | None" = None
     ask_token: "AskToken | None" = None
     ask_sampling: "AskSampling | None" = None
+    fetch_skills: Callable[[str], Awaitable[bool]] | None = None
+    """Writes the skills that clients provide below a folder; True if any of them changed."""
     offer_command: Callable[[str], Awaitable[bool]] | None = None
     """Called with a queued slash command; True if the client has run it."""
     ask_mode_switch: Callable[[ModelError], Awaitable[bool]] | None = None

@@ -29,6 +29,7 @@ from trimtab.customize.folders import (
     agent_folders,
     command_folders,
     has_instructions,
+    named_agent_folders,
     named_folders,
     skill_folders,
 )
@@ -46,7 +47,10 @@ if TYPE_CHECKING:
     from trimtab.customize.touched_instructions import TouchedInstructions
 
 SETTINGS_FILES = ("settings.json", "settings.local.json")
-READ = ("settings", "all_plugins", "instructions", "skills", "agents", "servers", "_touched")
+READ = (
+    *("settings", "flags", "features", "all_plugins", "instructions", "skills", "agents"),
+    *("servers", "_touched"),
+)
 """Properties that cache what was read from disk."""
 ALWAYS_OFFERED = ("task_complete", "ask_user", "exit_plan_mode")
 """Tools that every agent has, because it needs them to end and to ask."""
@@ -67,6 +71,8 @@ class Customizations:
         self.switched: Collection[str] = ()
         self.loads_instructions = options.instructions == "load"
         self.switched_skills: dict[str, bool] = {}
+        self._prompts: dict[str, str] = {}
+        """Prompts that a client gave agents in place of their own."""
         self.family_models: dict[str, str] = {}
         """Model family, such as `sonnet` → the model that is used for it."""
         self.model_problems: tuple[Problem, ...] = ()
@@ -157,7 +163,7 @@ class Customizations:
             return ()
         from trimtab.customize.plugins import find_plugins
 
-        return find_plugins(self._home, wanted.plugin_dirs)
+        return find_plugins(self._home, wanted.plugin_dirs, installed=wanted.discover)
 
     @property
     def plugins(self) -> "list[Plugin]":
@@ -178,11 +184,14 @@ class Customizations:
     def skills(self) -> FoundSkills:
         """Skills and commands, without their texts."""
         places, wanted, settings = self.places, self.given.customize, self.settings
+        if not wanted.loads_skills:
+            return FoundSkills()
         folders = named_folders(places, wanted.skill_directories, "sdk")
         if wanted.discover:
-            more = settings.get("skillDirectories", list[str], [])
             folders += skill_folders(places)
-            folders += [folder for plugin in self.plugins for folder in plugin.skill_folders]
+        folders += [folder for plugin in self.plugins for folder in plugin.skill_folders]
+        if wanted.discover:
+            more = settings.get("skillDirectories", list[str], [])
             folders += named_folders(places, (*places.directories(SKILLS_VARIABLE), *more))
             folders += command_folders(places)
         ignored = settings.get("ignoredSkillsLocations", list[str], [])
@@ -205,8 +214,23 @@ class Customizations:
         """Agents in files, and built-in agents. Parses all files."""
         from trimtab.customize.agents import find_agents
 
+        named = named_agent_folders(self.places, self.given.customize.agent_directories)
         extra = [folder for plugin in self.plugins for folder in plugin.agent_folders]
-        return find_agents([*agent_folders(self.places), *extra], known_tools=NAMES)
+        found = find_agents([*named, *agent_folders(self.places), *extra], known_tools=NAMES)
+        if not self._prompts:
+            return found
+        changed = {name: self._with_prompt(agent) for name, agent in found.agents.items()}
+        return msgspec.structs.replace(found, agents=changed)
+
+    def _with_prompt(self, agent: AgentDefinition) -> AgentDefinition:
+        return msgspec.structs.replace(agent, prompt=self._prompts.get(agent.name, agent.prompt))
+
+    def set_prompt(self, name: str, prompt: str) -> None:
+        """Give an agent another prompt, in this session only. Raises `UsageError`."""
+        if name not in self.callable_agents and self.agents.find(name) is None:
+            raise UsageError(f"Agent {name!r} is not available in this session; name another.")
+        self._prompts[name] = prompt
+        self.__dict__.pop("agents", None)
 
     @cached_property
     def servers(self) -> "FoundServers":
@@ -283,8 +307,9 @@ class Customizations:
         wanted = self.given.customize
         found: Mapping[str, AgentDefinition] = self.agents.agents
         if not wanted.discover:
-            found = {name: agent for name, agent in found.items() if agent.source == "builtin"}
-        every = {**found, **{agent.name: agent for agent in wanted.agents}}
+            always = ("builtin", "sdk", "plugin")
+            found = {name: agent for name, agent in found.items() if agent.source in always}
+        every = {**found, **{agent.name: self._with_prompt(agent) for agent in wanted.agents}}
         excluded = wanted.excluded_agents
         return {
             name: agent
@@ -296,7 +321,8 @@ class Customizations:
     def offered_agents(self) -> dict[str, str]:
         """Name → description of the callable agents that are not built in."""
         wanted = self.given.customize
-        if not wanted.agents and not (wanted.discover and self.has_agent_files()):
+        named = wanted.agents or wanted.agent_directories
+        if not named and not ((wanted.discover or self.plugins) and self.has_agent_files()):
             return {}
         return {
             name: agent.description
@@ -406,7 +432,8 @@ class Customizations:
 
     def touch(self, path: str) -> Sequence[Instruction]:
         """Return the instructions for a path that a tool touched, each once per session."""
-        return self._touched.touch(path) if self.loads_instructions else ()
+        wanted = self.loads_instructions and self.given.customize.loads_touched_instructions
+        return self._touched.touch(path) if wanted else ()
 
     @cached_property
     def _touched(self) -> "TouchedInstructions":

@@ -162,6 +162,14 @@ def named_folders(
     ]
 
 
+def named_agent_folders(places: Places, names: Sequence[str]) -> list[AgentFolder]:
+    """Return the folders of agents that a client names."""
+    return [
+        AgentFolder(path=os.path.join(places.cwd, places.expand(name)), source="sdk", origin="user")
+        for name in names
+    ]
+
+
 def command_folders(places: Places) -> list[SkillFolder]:
     """Return the folders of commands; the first ones win."""
     project = dict.fromkeys((places.cwd, places.root)) if places.trusted else {}

@@ -65,12 +65,14 @@ def find_hooks(
     repository: str | None,
     *,
     plugins: Sequence[str] = (),
+    named: Sequence[str] = (),
     policy: str = POLICY,
     user: str = "",
 ) -> FoundHooks:
     """Return all hooks in the order in which they run.
 
-    Pass `repository` only if it is trusted. `user` is the home directory, for Claude's settings.
+    Pass `repository` only if it is trusted. `user` is the home directory, for Claude's settings;
+    `named` are folders of hooks that a client names.
     `disableAllHooks` in the person's settings disables all hooks except the policy's; in the
     repository's settings only the repository's own, so that it cannot disable the person's guards.
     """
@@ -87,6 +89,8 @@ def find_hooks(
         _find_in_repository(reader, repository)
     for plugin in plugins:
         _find_in_plugin(reader, plugin)
+    for folder in named:
+        reader.read_folder(folder, _Source("user"))
     return reader.found()
 
 

@@ -114,8 +114,10 @@ class Plugin(msgspec.Struct, frozen=True, kw_only=True):
         ]
 
 
-def find_plugins(home: Home, folders: Sequence[str] = ()) -> tuple[Plugin, ...]:
-    """Return the plugins in `folders`, which a flag names, and the installed ones.
+def find_plugins(
+    home: Home, folders: Sequence[str] = (), *, installed: bool = True
+) -> tuple[Plugin, ...]:
+    """Return the plugins in `folders`, which a flag or a client names, and the installed ones.
 
     The first of a name wins. An installed plugin that changed after it was trusted is not trusted.
     """
@@ -123,10 +125,10 @@ def find_plugins(home: Home, folders: Sequence[str] = ()) -> tuple[Plugin, ...]:
     for folder in folders:
         plugin = read_plugin(folder)
         found.setdefault(plugin.name, msgspec.structs.replace(plugin, by_flag=True))
-    for installed in read_registry(home):
-        plugin = read_plugin(installed.cache_path, installed.name)
-        plugin = msgspec.structs.replace(plugin, enabled=installed.enabled)
-        found.setdefault(plugin.name, _check_trust(plugin, home) if installed.enabled else plugin)
+    for entry in read_registry(home) if installed else ():
+        plugin = read_plugin(entry.cache_path, entry.name)
+        plugin = msgspec.structs.replace(plugin, enabled=entry.enabled)
+        found.setdefault(plugin.name, _check_trust(plugin, home) if entry.enabled else plugin)
     return tuple(found.values())
 
 

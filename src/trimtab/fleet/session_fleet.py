@@ -20,6 +20,8 @@ from trimtab.fleet.state import FleetState
 from trimtab.fleet.worker_prompts import write_plan_prompt
 from trimtab.runtime.live import LiveSession
 
+CONVERSATION = "Finish what this conversation asks for."
+"""The goal of a fleet that is started without one, in a session without todos."""
 JOB = "fleet"
 REPORT = (
     "<system_notification>\nThe fleet {id} has ended (exit code {code}). Nothing in the folder of "
@@ -49,7 +51,10 @@ async def start_in_session(live: LiveSession, goal: Prompt) -> str:
         try:
             todos = await _read_todos(live)
         except UsageError:
-            raise UsageError("Say what the fleet is to do: /fleet GOAL.") from None
+            if not live.projections.conversation.messages:
+                raise UsageError("Say what the fleet is to do: /fleet GOAL.") from None
+            live.add_job(JOB, _run(live, Prompt(text=CONVERSATION), plan=True))
+            return "What the conversation asks for is split into todos; then a fleet starts."
         live.add_job(JOB, _run(live, Prompt(text="Carry out the todos."), plan=False))
         return f"A fleet starts with {count(len(todos), 'todo')}."
     live.add_job(JOB, _run(live, goal, plan=True))

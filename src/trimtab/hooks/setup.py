@@ -37,6 +37,7 @@ async def set_up_hooks(
         and context.trust is not None
         and (
             _plugin_roots(context)
+            or _named_folders(context)
             or _agent(context)
             or _may_have_hooks(context.home, context.trust, _user(context))
         )
@@ -103,6 +104,13 @@ def _plugin_roots(context: "SessionContext") -> list[str]:
     return [plugin.root for plugin in custom.plugins] if custom else []
 
 
+def _named_folders(context: "SessionContext") -> list[str]:
+    """Return the folders of hooks that the client names."""
+    custom = context.customizations
+    names = custom.given.customize.hook_directories if custom else ()
+    return [os.path.join(custom.checkout.cwd, name) for name in names] if custom else []
+
+
 def _user(context: "SessionContext") -> str:
     """Return the person's home directory, or an empty string if it is unknown."""
     return context.customizations.env.get("HOME", "") if context.customizations else ""
@@ -131,9 +139,12 @@ async def find_session_hooks(
     from trimtab.contracts.hooks import FoundHooks
     from trimtab.customize.hook_files import find_hooks, fingerprint, read_agent_hooks
 
-    repository = trust.root if trust.allows("hooks") else None
+    custom = context.customizations
+    wanted = custom is None or custom.given.customize.loads_repository_hooks
+    repository = trust.root if wanted and trust.allows("hooks") else None
     roots, user = _plugin_roots(context), _user(context)
-    found = find_hooks(home, repository, plugins=roots, policy=POLICY, user=user)
+    named = _named_folders(context)
+    found = find_hooks(home, repository, plugins=roots, named=named, policy=POLICY, user=user)
     if (agent := _agent(context)) is not None:
         more = read_agent_hooks(agent, trust.root)
         found = FoundHooks(

@@ -49,6 +49,7 @@ from trimtab.tools.catalog import NAMES
 
 if TYPE_CHECKING:
     from trimtab.host.canvases import Canvases
+    from trimtab.host.schedules import Schedules
 
 _REQUESTS = frozenset(
     (
@@ -112,6 +113,7 @@ class HostedSession:
         self._own_commands: OwnCommands | None = None
         self._client_tasks: ClientTasks | None = None
         self._canvases: Canvases | None = None
+        self._schedules: Schedules | None = None
         self._live: LiveSession | None = None
         self._title = ""
         self._client_joined = asyncio.Event()
@@ -146,6 +148,22 @@ class HostedSession:
 
             self._canvases = Canvases(self)
         return self._canvases
+
+    @property
+    def schedules(self) -> "Schedules":
+        """The prompts that the session is sent at certain times."""
+        if self._schedules is None:
+            from trimtab.host.schedules import Schedules
+
+            self._schedules = Schedules(self.live)
+        return self._schedules
+
+    def restore_schedules(self) -> None:
+        """Go on with the schedules of a resumed session, if its log has any."""
+        from trimtab.session.open_schedules import has_schedules
+
+        if has_schedules(self.live.folder.events):
+            self.schedules.restore()
 
     def _forget_canvases(self) -> None:
         if self._canvases is not None:
@@ -203,6 +221,7 @@ class HostedSession:
             ask_mode_switch=self._ask_mode_switch,
             ask_limit=self._ask_limit,
             offer_command=self._offer_command,
+            fetch_skills=self._fetch_skills,
         )
 
     def join(self, client: ClientPort, capabilities: Capabilities) -> Participant:
@@ -469,6 +488,13 @@ class HostedSession:
 
     async def _ask_approval(self, plan: PlanReady) -> PlanVerdict:
         return await client_questions.ask_approval(self, plan)
+
+    async def _fetch_skills(self, folder: str) -> bool:
+        if not self.supports("has_skill_provider"):
+            return False
+        from trimtab.host.client_skills import fetch_skills
+
+        return await fetch_skills(self, folder)
 
     async def _offer_command(self, command: str) -> bool:
         """Let a client that wants to know of queued commands run one."""

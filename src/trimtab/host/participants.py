@@ -36,6 +36,7 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     tools: tuple[ToolDefinition, ...] = ()
     commands: tuple[JsonObject, ...] = ()
     hooks: bool = False
+    has_skill_provider: bool = False
     request_permission: bool = False
     request_user_input: bool = False
     request_elicitation: bool = False

@@ -58,6 +58,7 @@ class SessionConnections:
         self._hooks = hooks
         self._offline = is_offline(options, context.env)
         self._http: HttpClient | None = None
+        self._keeps_sign_ins = options.customize.keeps_sign_ins
         self._home = context.home or find_home(context.env)
         self._cache = ToolCache(self._home, self._identify)
         self._logins: set[asyncio.Future[None]] = set()
@@ -113,8 +114,10 @@ class SessionConnections:
 
     @cached_property
     def _store(self) -> "GrantStore":
-        from trimtab.mcp.oauth.store import GrantStore  # programs need no sign-in
+        from trimtab.mcp.oauth.store import GrantStore, MemoryGrantStore  # programs need none
 
+        if not self._keeps_sign_ins:
+            return MemoryGrantStore()
         return GrantStore(self._home, self._context.env)
 
     def _identify(self, server: McpServer) -> str:

@@ -250,7 +250,8 @@ class SessionServers:
         """Return a server by name. Raises `UsageError`."""
         if self._host is None or name not in self._host.servers:
             raise UsageError(
-                f"Unknown MCP server {name!r}; list those of this folder with `trimtab mcp`."
+                f"Unknown MCP server {name!r}: it is not connected; list those of this folder with "
+                "`trimtab mcp`."
             )
         return self._host.servers[name]
 

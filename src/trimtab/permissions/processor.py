@@ -100,6 +100,19 @@ class Permissions(Processor):
             policy, deny=(*policy.deny, *rules), late=(*policy.late, *rules)
         )
 
+    def grant(self, rules: tuple[Rule, ...]) -> None:
+        """Allow what rules cover, until the session ends or they are revoked."""
+        new = tuple(rule for rule in rules if rule not in self.policy.allow)
+        allow = (*self.policy.allow, *new)
+        self._standing.policy = msgspec.structs.replace(self.policy, allow=allow)
+
+    def revoke(self, covered: Callable[[Rule], bool], sources: Sequence[str]) -> None:
+        """Take back rules of some sources; those of flags and files stay."""
+        allow = tuple(
+            rule for rule in self.policy.allow if rule.source not in sources or not covered(rule)
+        )
+        self._standing.policy = msgspec.structs.replace(self.policy, allow=allow)
+
     def find_objection(self, path: str) -> str:
         """Why a rule keeps a path from being read; nothing if none does."""
         if not self.policy.deny:

@@ -1,7 +1,7 @@
 """Stores approvals by location in `permissions-config.json`, as Copilot CLI does."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -62,6 +62,19 @@ class SavedApprovals:
         """Add an approval, and drop the entries of folders that no longer exist."""
         make_private_dir(os.path.dirname(self._path))
         update_file(self._path, lambda before: self._add(before, approval, always=always))
+
+    def drop(self, covered: Callable[[JsonObject], bool]) -> None:
+        """Remove approvals for this location."""
+
+        def change(before: bytes | None) -> bytes:
+            content = _decode(self._path, before) if before else {}
+            here = _entry(content.get("locations"), self._location)
+            if here:
+                here["tool_approvals"] = [item for item in _items(here) if not covered(item)]
+            return format_json(content) + b"\n" if content else before or b""
+
+        if os.path.exists(self._path):
+            update_file(self._path, change)
 
     def _add(self, before: bytes | None, approval: JsonObject, *, always: bool) -> bytes:
         content = _decode(self._path, before) if before else {}

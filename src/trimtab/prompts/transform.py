@@ -1,6 +1,7 @@
 """Adds the time, notices and attachments to a person's prompt before the model sees it."""
 
 import os
+import stat
 from binascii import a2b_base64
 from collections.abc import Sequence
 from typing import Any
@@ -57,8 +58,21 @@ def _selections(attachments: Sequence[dict[str, Any]]) -> list[str]:
         text = attachment.get("text")
         if attachment.get("type") == "selection" and isinstance(text, str):
             path = attachment.get("filePath") or attachment.get("displayName") or ""
-            blocks.append(f'<ide_selection path="{path}">\n{text}\n</ide_selection>')
+            where = f"File: {path}{_name_lines(attachment.get('selection'))}"
+            blocks.append(f"<ide_selection>\n{where}\n```\n{text}\n```\n</ide_selection>")
     return blocks
+
+
+def _name_lines(selection: Any) -> str:
+    """Return the lines of a selection, which editors count from 0; empty if it has none."""
+    match selection:
+        case {"start": {"line": int(first)}, "end": {"line": int(last)}}:
+            return f" ({_name_range(first + 1, last + 1)})"
+    return ""
+
+
+def _name_range(first: object, last: object) -> str:
+    return f"line {first}" if first == last else f"lines {first}-{last}"
 
 
 def _contexts(attachments: Sequence[dict[str, Any]]) -> list[str]:
@@ -112,14 +126,16 @@ def _tag(attachment: dict[str, Any]) -> str | None:
     try:
         if os.path.isdir(path):
             return f"* {path} ({len(os.listdir(path))} items)"
-        if not os.path.isfile(path) or os.path.getsize(path) > _MAX_COUNTED_BYTES:
+        if not stat.S_ISREG(os.stat(path).st_mode) or os.path.getsize(path) > _MAX_COUNTED_BYTES:
             return f"* {path}"  # reading a FIFO would wait for a writer forever
         with open(path, "rb") as file:
             data = file.read()
     except OSError as error:
         return f"* {path} (cannot be read: {error.strerror})"
-    lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
+    # As `view` numbers them: a newline at the end begins a last, empty line.
+    lines = data.count(b"\n") + 1 if data else 0
     selected = attachment.get("lineRange")
     if isinstance(selected, dict):
-        return f"* {path} (lines {selected.get('start')}-{selected.get('end')} of {lines} lines)"
-    return f"* {path} (line 1 of {lines} lines)"
+        part = _name_range(selected.get("start"), selected.get("end"))
+        return f"* {path} ({part} of {lines} lines)"
+    return f"* {path} ({lines} lines)"

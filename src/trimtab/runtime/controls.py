@@ -308,6 +308,10 @@ class Controls:
         """Set whether the sources that the service gives for its replies are recorded."""
         self._run.agent = self.agent.with_model(citations=citations)
 
+    def set_reasoning_summary(self, wanted: bool) -> None:
+        """Set whether readable summaries of the reasoning are asked for."""
+        self._run.agent = self.agent.with_model(reasoning_summary=wanted)
+
     def set_streaming(self, stream: bool) -> None:
         self._run.agent = self.agent.with_model(stream=stream)
 
@@ -377,6 +381,16 @@ class Controls:
             custom.reload()
             self._watcher.renew()
             self._choose_tools()
+
+    async def fetch_client_skills(self) -> None:
+        """Read the skills that clients provide, and use those that are new or have changed."""
+        folder = self.setup.folder.client_skills
+        if self._client.fetch_skills is None or not await self._client.fetch_skills(folder):
+            return
+        named = self._owner.given.customize.skill_directories
+        if folder not in named:
+            self._owner.change(customize=self.with_customize(skill_directories=(*named, folder)))
+        self.reload()
 
     def set_permissions(self, permissions: PermissionOptions) -> None:
         """Replace the permission rules; approvals for this session are discarded."""
@@ -547,6 +561,7 @@ class Controls:
         """Before a prompt: announce changed customizations and tools, update the system message."""
         if self._run.agent.responder is not None:
             return  # another program answers, with tools and instructions of its own
+        await self.fetch_client_skills()
         if self._watcher.has_changed():
             self.reload()
         if await self._python_tools.refresh():

@@ -23,6 +23,7 @@ from trimtab.contracts.events.session import (
     SessionShutdown,
     SessionWarning,
 )
+from trimtab.contracts.ids import new_id
 from trimtab.contracts.messages import INTERRUPTED, AssistantMessage
 from trimtab.contracts.processor import Stop
 from trimtab.contracts.run import Measured, Mode, Prompt, Run
@@ -255,6 +256,28 @@ class LiveSession:
         if self.busy:
             raise UsageError("The agent is working; abort the run before you compact the history.")
         return await self.controls.agent.parts.compaction.compact(self._run, "manual", instructions)
+
+    async def ask_aside(self, question: str) -> str:
+        """Ask the model about the conversation, without adding to it; return its answer."""
+        from trimtab.runtime.side_question import ask_aside
+
+        return await ask_aside(self._run, question, self.projections.conversation.open_calls)
+
+    async def add_message(self, prompt: Prompt) -> str:
+        """Add a message that the next prompt answers too; return its id. Only while nothing runs.
+
+        Hooks see it like any prompt; an empty id means that one of them took it.
+        """
+        from trimtab.loop.drain import admit
+        from trimtab.loop.prompt import record_prompt
+
+        prompt = msgspec.structs.replace(prompt, id=prompt.id or new_id())
+        await self.controls.announce()
+        admitted = await admit(self._run, prompt)
+        if admitted is None:
+            return ""
+        record_prompt(self._run, admitted, delivery="idle")
+        return prompt.id
 
     def send_to_background(self) -> int:
         """Let the agent go on beside the commands it waits for; return how many there are."""

@@ -50,6 +50,11 @@ class SessionFolder(msgspec.Struct, frozen=True):
         return os.path.join(self.path, "checkpoints")
 
     @property
+    def client_skills(self) -> str:
+        """The skills that clients provide, as they were last read."""
+        return os.path.join(self.path, "client-skills")
+
+    @property
     def blobs(self) -> str:
         return os.path.join(self.path, "blobs")
 

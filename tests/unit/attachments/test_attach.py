@@ -66,8 +66,8 @@ def test_the_same_file_is_attached_once_and_lines_are_shown(tmp_path: Path) -> N
     kinds = [(item["type"], item.get("lineRange")) for item in prompt.attachments]
     assert kinds == [("directory", None), ("file", None), ("file", {"start": 2, "end": 3})]
     assert render_prompt(prompt.text, prompt.attachments).endswith(
-        f"<tagged_files>\n* {tmp_path}/d (0 items)\n* {tmp_path}/a.py (line 1 of 3 lines)\n"
-        f"* {tmp_path}/a.py (lines 2-3 of 3 lines)\n</tagged_files>"
+        f"<tagged_files>\n* {tmp_path}/d (0 items)\n* {tmp_path}/a.py (4 lines)\n"
+        f"* {tmp_path}/a.py (lines 2-3 of 4 lines)\n</tagged_files>"
     )
 
 
@@ -146,7 +146,9 @@ def test_text_of_the_clipboard_comes_before_the_words(
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     prompt = attach("explain", ("clipboard",), str(tmp_path))
     shown = render_prompt(prompt.text, prompt.attachments)
-    assert shown.startswith('<ide_selection path="clipboard">\ntwo\nlines\n</ide_selection>\n\n')
+    assert shown.startswith(
+        "<ide_selection>\nFile: clipboard (lines 1-2)\n```\ntwo\nlines\n```\n</ide_selection>\n\n"
+    )
     assert shown.endswith("\n\nexplain")
 
 

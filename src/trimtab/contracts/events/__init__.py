@@ -144,6 +144,11 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "mcp.prompts.list_changed",
         "session.extensions_loaded",
     ),
+    "schedule": (
+        "session.schedule_created",
+        "session.schedule_cancelled",
+        "session.schedule_rearmed",
+    ),
     "canvas": (
         "session.canvas.opened",
         "session.canvas.recorded",

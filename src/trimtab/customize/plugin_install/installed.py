@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from trimtab.config.edit import change_field
-from trimtab.config.files import cannot, make_private_dir
+from trimtab.config.files import cannot, format_json, make_private_dir, replace_file
 from trimtab.config.paths import find_home
 from trimtab.contracts.errors import ConfigurationError, UsageError
 from trimtab.customize.plugin_install.fetch import Origin, fetch, read_origin
@@ -23,6 +23,7 @@ from trimtab.customize.plugins import (
     trust_unseen,
 )
 
+MANIFEST = "plugin.json"
 WITHOUT_MARKETPLACE = "_direct"
 """The folder of plugins that come from no marketplace."""
 
@@ -93,7 +94,7 @@ class PluginStore:
             commit = fetch(origin, fresh, self._env)
             root = _find_inside(fresh, origin.path)
             if find_manifest(root) is None:
-                raise UsageError(f"{source} has no plugin.json; name a plugin's folder.")
+                self._add_manifest(root, source, marketplace)
             plugin = read_plugin(root)
             if replace is None and plugin.name in self.names():
                 raise UsageError(f"The plugin {plugin.name} is installed; use update instead.")
@@ -117,6 +118,14 @@ class PluginStore:
         self.trust(plugin.name)
         at = f" at {commit[:12]}" if commit else ""
         return f"{plugin.name} {plugin.version}".rstrip() + at
+
+    def _add_manifest(self, root: str, source: str, marketplace: str) -> None:
+        """Write the manifest of a plugin that only its marketplace describes."""
+        if not marketplace:
+            raise UsageError(f"{source} has no plugin.json; name a plugin's folder.")
+        name = source.rpartition("@")[0]
+        manifest = Marketplaces(self._env).manifest(name, marketplace)
+        replace_file(os.path.join(root, MANIFEST), format_json(manifest))
 
     def _swap(self, fresh: str, target: str) -> None:
         """Replace a folder by a new one."""

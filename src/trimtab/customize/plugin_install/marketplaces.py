@@ -20,6 +20,8 @@ FILES = (
     ".github/plugin/marketplace.json",
     ".claude-plugin/marketplace.json",
 )
+NOT_IN_MANIFEST = ("source", "strict", "category", "tags")
+"""Fields of a marketplace's entry that say where a plugin is, not what it is."""
 FIELD = "marketplaces"
 """The field of `config.json` that lists marketplaces and their sources."""
 
@@ -103,6 +105,12 @@ class Marketplaces:
                 address=folder, path=os.path.join(base, offer.source or plugin), is_folder=True
             )
         return _remote(offer.source)
+
+    def manifest(self, plugin: str, marketplace: str) -> dict[str, Any]:
+        """Return what a marketplace says of a plugin, for a plugin without a file of its own."""
+        entries = _read(os.path.join(self._folder, marketplace)).get("plugins") or []
+        entry = next(entry for entry in entries if entry.get("name") == plugin)
+        return {name: value for name, value in entry.items() if name not in NOT_IN_MANIFEST}
 
     def _known(self) -> dict[str, str]:
         known = read_object(self._config).get(FIELD)

@@ -148,6 +148,36 @@ class GrantStore:
         return os.path.join(self._folder, f"{_key(server)}.json")
 
 
+class MemoryGrantStore(GrantStore):
+    """The sign-ins of one session, which end with it."""
+
+    def __init__(self) -> None:
+        self._grants: dict[str, Grant] = {}
+        self._writes = 0
+        self._renewing = asyncio.Lock()
+
+    def read(self, server: McpServer) -> Grant | None:
+        return self._grants.get(_key(server))
+
+    def check(self, server: McpServer) -> None:
+        """Do nothing: memory can always keep a sign-in."""
+
+    def write(self, server: McpServer, grant: Grant) -> None:
+        self._writes += 1
+        self._grants[_key(server)] = grant
+
+    def delete(self, server: McpServer) -> bool:
+        return self._grants.pop(_key(server), None) is not None
+
+    def changed(self, server: McpServer) -> int:
+        return self._writes if _key(server) in self._grants else 0
+
+    @asynccontextmanager
+    async def lock(self, server: McpServer) -> AsyncIterator[None]:
+        async with self._renewing:
+            yield
+
+
 def _key(server: McpServer) -> str:
     """Return the name of a server's sign-in: another address is another sign-in."""
     return "mcp-" + hashlib.sha256(f"{server.name}\n{server.url}".encode()).hexdigest()[:32]

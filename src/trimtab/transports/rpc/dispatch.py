@@ -25,43 +25,66 @@ if TYPE_CHECKING:
 NAMESPACES = {
     "account": "account",
     "auth": "account",
+    "commands": "commands",
+    "hooks": "discovery",
+    "managedSettings": "unsupported",
+    "models.getBuiltInCatalog": "unsupported",
+    "sandbox": "checks",
     "agents": "discovery",
     "agentRegistry": "unsupported",
     "connect": "connection",
+    "extensions": "unsupported",
     "instructions": "discovery",
     "llmInference": "inference",
     "mcp": "mcp",
     "models": "model",
     "ping": "connection",
     "plugins": "plugins",
+    "registerExtensionLaunchProvider": "unsupported",
     "runtime": "connection",
     "secrets": "sessions",
     "session": "session",
     "session.agent": "agent",
+    "session.autopilotObjective": "unsupported",
     "session.canvas": "canvas",
     "session.commands": "commands",
     "session.completions": "completions",
+    "session.contentExclusion": "checks",
+    "session.customizations": "agent",
+    "session.debug": "debug_logs",
     "session.eventLog": "event_log",
     "session.extensions": "unsupported",
     "session.fleet": "fleet",
     "session.gitHubAuth": "account",
+    "session.gitHubAuth.lastAuthErrors": "unsupported",
     "session.history": "history",
     "session.instructions": "agent",
+    "session.limitPrediction": "unsupported",
     "session.lsp": "unsupported",
+    "session.managedSettings": "checks",
     "session.mcp": "mcp",
+    "session.mcp.moveLoadingToBackground": "unsupported",
     "session.mcp.apps": "mcp_apps",
     "session.metadata": "metadata",
+    "session.metadata.getClientMetadata": "client_metadata",
+    "session.metadata.updateClientMetadata": "client_metadata",
     "session.mode": "options",
     "session.model": "model",
     "session.name": "name",
     "session.options": "options",
     "session.permissions": "permissions",
+    "session.permissions.configure": "permission_rules",
+    "session.permissions.folderTrust": "permission_rules",
+    "session.permissions.locations": "permission_rules",
+    "session.permissions.modifyRules": "permission_rules",
     "session.plan": "plan",
     "session.plugins": "plugins",
     "session.provider": "model",
     "session.queue": "queue",
+    "session.quota": "unsupported",
     "session.remote": "remote",
-    "session.schedule": "unsupported",
+    "session.sandbox": "unsupported",
+    "session.schedule": "schedule",
     "session.shell": "shell",
     "session.skills": "skills",
     "session.tasks": "tasks",
@@ -73,6 +96,8 @@ NAMESPACES = {
     "session.workspaces": "workspaces",
     "sessionFs": "workspaces",
     "sessions": "sessions",
+    "sessions.getClientMetadata": "client_metadata",
+    "sessions.readPersistedEvents": "event_log",
     "sessions.getRemoteControlStatus": "remote",
     "sessions.startRemoteControl": "remote",
     "sessions.stopRemoteControl": "remote",
@@ -153,7 +178,10 @@ def find_method(name: str) -> tuple[Handler, msgspec.json.Decoder[Any]] | None:
 
 async def answer(server: "Server", peer: "Peer", name: str, raw: msgspec.Raw) -> Any:
     """Handle a request. Raises only `RpcError`, or `CancelledError` if it is cancelled."""
-    found = find_method(name)
+    try:
+        found = find_method(name)
+    except Exception as error:  # a module that cannot be imported must not leave a caller waiting
+        raise _bug(server, name, error) from error
     if found is None:
         raise RpcError(UNKNOWN_METHOD, f"Unhandled method {name}")
     handler, decoder = found
@@ -174,9 +202,13 @@ async def answer(server: "Server", peer: "Peer", name: str, raw: msgspec.Raw) ->
         where = f" ({error.filename})" if error.filename else ""
         raise RpcError(FAILED, _failure(name, f"{error.strerror or error}{where}")) from None
     except Exception as error:  # a bug must end this request, not the server
-        server.log_bug(error)
-        message = f"Internal error ({type(error).__name__}: {error})"
-        raise RpcError(FAILED, _failure(name, message)) from error
+        raise _bug(server, name, error) from error
+
+
+def _bug(server: "Server", name: str, error: Exception) -> RpcError:
+    """Log a bug; return the error that tells the client of it."""
+    server.log_bug(error)
+    return RpcError(FAILED, _failure(name, f"Internal error ({type(error).__name__}: {error})"))
 
 
 def _is_about_session(name: str) -> bool:

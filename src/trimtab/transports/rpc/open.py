@@ -6,6 +6,7 @@ from typing import cast
 
 import msgspec
 
+from trimtab.config.trust import Trust
 from trimtab.contracts.errors import (
     AuthenticationError,
     ConfigurationError,
@@ -34,7 +35,12 @@ from trimtab.transports.rpc.mirror import ClientFiles, Mirror, fetch_session
 from trimtab.transports.rpc.peer import Peer
 from trimtab.transports.rpc.protocol import FAILED, RpcError, Then
 from trimtab.transports.rpc.server import Server
-from trimtab.transports.rpc.setup import CapiSettings, SessionSettings, build_options
+from trimtab.transports.rpc.setup import (
+    CapiSettings,
+    SessionSettings,
+    build_options,
+    find_ignored,
+)
 
 MANAGED = SessionManagedSettingsResolved(
     source="none",
@@ -48,7 +54,9 @@ MANAGED = SessionManagedSettingsResolved(
 
 async def create(server: Server, peer: Peer, settings: SessionSettings) -> Then:
     """Create a session; its first events follow the reply."""
-    options = build_options(settings, server.defaults, server.cwd)
+    options = build_options(settings, server.session_defaults, server.cwd)
+    if settings.trust_working_directory == "user":
+        Trust(server.runtime.home).trust(options.cwd)
     async with server.opening:
         session_id = options.session_id or ""
         if session_id in server.sessions or server.runtime.store.exists(session_id):
@@ -64,6 +72,7 @@ async def create(server: Server, peer: Peer, settings: SessionSettings) -> Then:
         hosted.id = live.id
         hosted.attach(live)
         live.emit(MANAGED)
+        report_ignored(live, settings)
         server.add(hosted)
         mirror(hosted, peer)
         await connect(hosted, settings)
@@ -102,7 +111,7 @@ async def _reopen(
     if not server.runtime.store.exists(session_id) and not await fetch(server, peer, session_id):
         raise RpcError(FAILED, f"Session not found: {session_id}")
     stored = _stored_folder(server, session_id)
-    options = build_options(settings, server.defaults, stored or server.cwd)
+    options = build_options(settings, server.session_defaults, stored or server.cwd)
     hosted = HostedSession(session_id, server.tell_updated)
     participant = hosted.join(peer, settings.capabilities())
     participant.hold()
@@ -120,10 +129,18 @@ async def _reopen(
         raise RpcError(FAILED, f"Session not found: {session_id} ({error.message})") from None
     hosted.attach(live)
     server.add(hosted)
+    report_ignored(live, settings)
     mirror(hosted, peer, resumed=True)
+    hosted.restore_schedules()
     if settings.continue_pending_work:
         take_up(live)
     return hosted, participant
+
+
+def report_ignored(live: LiveSession, settings: SessionSettings) -> None:
+    """Warn about options of a client that have no effect here."""
+    for message in find_ignored(settings):
+        live.warn("option_without_effect", message)
 
 
 async def connect(hosted: HostedSession, settings: SessionSettings) -> None:

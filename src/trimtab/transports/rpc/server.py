@@ -56,6 +56,8 @@ class Server:
         self._load = load
         self.defaults = defaults
         """The options that the flags of the server give its sessions."""
+        self.builtin_plugins: tuple[str, ...] = ()
+        """Folders of plugins that the client's program brings for all sessions."""
         self.cwd = defaults.cwd
         self.peers: set[Peer] = set()
         self.sessions: dict[str, HostedSession] = {}
@@ -87,6 +89,16 @@ class Server:
         self.secrets = (*self.secrets, *values)
         for hosted in self.sessions.values():
             hosted.live.hide(values)
+
+    @property
+    def session_defaults(self) -> SessionOptions:
+        """The options of sessions whose clients do not say otherwise."""
+        if not self.builtin_plugins:
+            return self.defaults
+        given = self.defaults.customize
+        folders = (*given.plugin_dirs, *self.builtin_plugins)
+        customize = msgspec.structs.replace(given, plugin_dirs=folders)
+        return msgspec.structs.replace(self.defaults, customize=customize)
 
     @property
     def archive(self) -> "Archive":

@@ -1,7 +1,7 @@
 """The parameters of `session.create` and `session.resume`, and the options made from them."""
 
 import os
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -10,6 +10,7 @@ from trimtab.contracts.errors import ConfigurationError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.options import (
     CustomizationOptions,
+    GitHubServerOptions,
     LargeOutput,
     LimitOptions,
     SectionChange,
@@ -22,6 +23,7 @@ from trimtab.customize.agents import read_given
 from trimtab.host.participants import Capabilities
 from trimtab.models.catalog import ModelSettings, ProviderSettings
 from trimtab.prompts.customize import change_sections
+from trimtab.transports.rpc.sandbox_setup import SandboxConfig, read_sandbox
 
 
 class SectionOverride(msgspec.Struct, frozen=True):
@@ -51,6 +53,21 @@ class InfiniteSettings(msgspec.Struct, frozen=True, rename="camel", omit_default
     buffer_exhaustion_threshold: float | None = None
 
 
+class AutopilotSettings(msgspec.Struct, frozen=True, rename="camel"):
+    """The number of times that autopilot sends the model back to work."""
+
+    continuation_enabled: bool | None = None
+    max_continues: int | None = None
+
+
+class GitHubToolSettings(msgspec.Struct, frozen=True, rename="camel"):
+    """The tools of GitHub's own MCP server."""
+
+    enable_all_tools: bool = False
+    additional_toolsets: tuple[str, ...] = ()
+    additional_tools: tuple[str, ...] = ()
+
+
 class CapiSettings(msgspec.Struct, frozen=True, rename="camel"):
     """Options of GitHub's model service."""
 
@@ -77,6 +94,7 @@ class SessionSettings(Capabilities, frozen=True, kw_only=True, rename="camel"):
     providers: tuple[ProviderSettings, ...] = ()
     models: tuple[ModelSettings, ...] = ()
     git_hub_token: str | None = None
+    git_hub_token_provider_registration_id: str | None = None
     continue_pending_work: bool = False
     disable_resume: bool = False
     capi: CapiSettings | None = None
@@ -99,6 +117,29 @@ class SessionSettings(Capabilities, frozen=True, kw_only=True, rename="camel"):
     skip_custom_instructions: bool = False
     enable_config_discovery: bool = False
     organization_custom_instructions: str | None = None
+    reasoning_summary: Literal["none", "concise", "detailed"] | None = None
+    plugin_directories: tuple[str, ...] | None = None
+    agent_directories: tuple[str, ...] | None = None
+    hook_directories: tuple[str, ...] | None = None
+    enable_skills: bool | None = None
+    enable_file_hooks: bool | None = None
+    enable_on_demand_instruction_discovery: bool | None = None
+    disabled_mcp_servers: tuple[str, ...] | None = None
+    github_mcp_tool_config: GitHubToolSettings | None = None
+    sign_in_storage: Literal["persistent", "in-memory"] | None = msgspec.field(
+        default=None, name="mcpOAuthTokenStorage"
+    )
+    is_experimental_mode: bool | None = None
+    autopilot: AutopilotSettings | None = None
+    trust_working_directory: Literal["session", "user"] | None = None
+    sandbox_config: SandboxConfig | None = None
+    managed_settings: JsonObject | None = None
+    enable_managed_settings: bool = False
+    tool_search: JsonObject | None = None
+    image_generation: JsonObject | None = None
+    config_dir: str | None = None
+    ask_user_variant: str | None = None
+    auth_client_id_metadata_url: str | None = None
 
     def capabilities(self) -> Capabilities:
         return Capabilities(
@@ -140,7 +181,12 @@ def build_options(settings: SessionSettings, defaults: SessionOptions, cwd: str)
         raise ConfigurationError(
             f"no such directory: {folder}; set workingDirectory to an existing one."
         )
-    tools = settings.available_tools
+    if settings.managed_settings or settings.enable_managed_settings:
+        raise ConfigurationError(
+            "Managed settings cannot be applied here; leave managedSettings and "
+            "enableManagedSettings out, and put the rules into the policy files of the machine."
+        )
+    tools, sandbox = settings.available_tools, settings.sandbox_config
     return msgspec.structs.replace(
         defaults,
         cwd=folder,
@@ -159,7 +205,7 @@ def build_options(settings: SessionSettings, defaults: SessionOptions, cwd: str)
         vision=read_vision(settings.model_capabilities),
         system_message=read_system_message(settings.system_message),
         instructions="skip" if settings.skip_custom_instructions else defaults.instructions,
-        customize=read_customizations(settings, defaults.customize),
+        customize=read_customizations(settings, defaults.customize, folder),
         permissions=msgspec.structs.replace(
             defaults.permissions,
             add_dirs=(*defaults.permissions.add_dirs, *settings.additional_directories),
@@ -167,24 +213,51 @@ def build_options(settings: SessionSettings, defaults: SessionOptions, cwd: str)
         large_output=read_large_output(settings.large_output),
         compaction=read_thresholds(settings.infinite_sessions),
         limits=read_limits(settings, defaults.limits),
+        reasoning_summary=settings.reasoning_summary not in (None, "none"),
+        trust_folder=defaults.trust_folder or settings.trust_working_directory is not None,
+        sandbox=defaults.sandbox if sandbox is None else sandbox.enabled,
+        sandbox_settings=defaults.sandbox_settings if sandbox is None else read_sandbox(sandbox),
     )
 
 
 def read_customizations(
-    settings: SessionSettings, defaults: CustomizationOptions
+    settings: SessionSettings, defaults: CustomizationOptions, cwd: str
 ) -> CustomizationOptions:
+    """Return the customizations; relative folders are below the session's folder."""
+
+    def resolve(folders: tuple[str, ...] | None) -> tuple[str, ...]:
+        return resolve_folders(cwd, folders or ())
+
+    experimental = settings.is_experimental_mode
     return msgspec.structs.replace(
         defaults,
         discover=settings.enable_config_discovery,
         agent=settings.agent or defaults.agent,
         agents=read_agents(settings.custom_agents),
         excluded_agents=settings.excluded_builtin_agents,
-        skill_directories=settings.skill_directories or (),
+        agent_directories=resolve(settings.agent_directories),
+        hook_directories=resolve(settings.hook_directories),
+        plugin_dirs=(*defaults.plugin_dirs, *resolve(settings.plugin_directories)),
+        loads_skills=settings.enable_skills is not False,
+        loads_repository_hooks=settings.enable_file_hooks is not False,
+        loads_touched_instructions=settings.enable_on_demand_instruction_discovery is not False,
+        keeps_sign_ins=settings.sign_in_storage != "in-memory",
+        disabled_servers=(*defaults.disabled_servers, *(settings.disabled_mcp_servers or ())),
+        github=read_github_tools(settings.github_mcp_tool_config, defaults.github),
+        experimental=defaults.experimental if experimental is None else experimental,
+        skill_directories=resolve(settings.skill_directories),
         disabled_skills=settings.disabled_skills or (),
-        instruction_directories=settings.instruction_directories or (),
+        instruction_directories=resolve(settings.instruction_directories),
         organization_instructions=settings.organization_custom_instructions or "",
         servers=settings.mcp_servers or {},
         features=read_features(settings.feature_flags) or defaults.features,
+    )
+
+
+def resolve_folders(cwd: str, folders: tuple[str, ...]) -> tuple[str, ...]:
+    """Return folders as absolute paths, or as they are if they begin with `~`."""
+    return tuple(
+        folder if folder.startswith("~") else os.path.join(cwd, folder) for folder in folders
     )
 
 
@@ -194,11 +267,51 @@ def read_features(flags: JsonObject | None) -> dict[str, bool]:
 
 
 def read_limits(settings: SessionSettings, defaults: LimitOptions) -> LimitOptions:
-    """Return the server's limits with the client's budget, if that is the smaller one."""
+    """Return the server's limits with the client's, if its budget is the smaller one."""
+    continues = read_continues(settings.autopilot, defaults)
+    defaults = msgspec.structs.replace(defaults, max_continues=continues)
     budget = read_budget(settings.session_limits)
     if budget is None or (defaults.max_usd is not None and defaults.max_usd <= budget):
         return defaults
     return msgspec.structs.replace(defaults, max_usd=budget, in_credits=True)
+
+
+def read_continues(settings: AutopilotSettings | None, defaults: LimitOptions) -> int | None:
+    """Return the number of times that autopilot may go on; None for the default."""
+    autopilot = settings or AutopilotSettings()
+    if autopilot.continuation_enabled is False:
+        return 0
+    return defaults.max_continues if autopilot.max_continues is None else autopilot.max_continues
+
+
+def read_github_tools(
+    settings: GitHubToolSettings | None, defaults: GitHubServerOptions
+) -> GitHubServerOptions:
+    if settings is None:
+        return defaults
+    return msgspec.structs.replace(
+        defaults,
+        tools=(*defaults.tools, *settings.additional_tools),
+        toolsets=(*defaults.toolsets, *settings.additional_toolsets),
+        all_tools=defaults.all_tools or settings.enable_all_tools,
+    )
+
+
+NO_EFFECT = {
+    "tool_search": "toolSearch: tools are deferred by their size",
+    "image_generation": "imageGeneration: no images are made here",
+    "config_dir": "configDir: start the server with another COPILOT_HOME",
+    "auth_client_id_metadata_url": "authClientIdMetadataUrl: this program identifies itself",
+}
+"""Options that are reported because nothing follows them here, and why."""
+
+
+def find_ignored(settings: SessionSettings) -> list[str]:
+    """Return sentences about the options that have no effect here."""
+    ignored = [reason for name, reason in NO_EFFECT.items() if getattr(settings, name) is not None]
+    if settings.ask_user_variant == "elicitation":
+        ignored.append("askUserVariant: the tool asks in its one form")
+    return [f"An option of the session has no effect here. {reason}." for reason in ignored]
 
 
 def read_excluded_tools(default_agent: JsonObject | None) -> tuple[str, ...]:

@@ -5,13 +5,13 @@ from typing import Any
 import msgspec
 
 from trimtab.config.accounts import GITHUB, Account, Accounts
-from trimtab.contracts.errors import AuthenticationError, ModelError, UsageError
+from trimtab.contracts.errors import ModelError, UsageError
 from trimtab.contracts.events.envelope import JsonObject
-from trimtab.models.choose import NoService, is_offline
+from trimtab.models.choose import is_offline
 from trimtab.providers.auth import GITHUB_TOKENS, Key
-from trimtab.providers.copilot import Copilot
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 from trimtab.transports.rpc.protocol import FAILED, RpcError
+from trimtab.transports.rpc.token_provider import use_token
 
 methods = Methods()
 
@@ -90,23 +90,10 @@ class SetCredentials(msgspec.Struct):
 @methods.on("session.gitHubAuth.setCredentials", SetCredentials)
 async def set_credentials(call: Call, params: SetCredentials) -> JsonObject:
     """Use another token for the model calls of this session, or the shared one again."""
-    hosted, server = call.session, call.server
-    token, user = None, {}
+    token = None
     if params.credentials is not None:
         token = params.credentials.token or find_account_token(call, params.credentials)
-        hosted.live.hide([token])
-        try:
-            user = await server.fetch_user(Key(value=token, source="the session"))
-        except AuthenticationError:
-            raise
-        except ModelError:
-            user = {}  # the next model call reports what is wrong with the service
-    hosted.token, hosted.user = token, user
-    controls = hosted.live.controls
-    provider: Any = controls.agent.model.provider
-    if isinstance(getattr(provider, "provider", provider), (Copilot, NoService)):
-        options = msgspec.structs.replace(controls.options, model=hosted.live.model or None)
-        controls.use(await server.runtime_for(token).models.choose(options))
+    user = await use_token(call.server, call.session, token)
     return {"success": True, "copilotUserResolved": bool(user)}
 
 

@@ -13,6 +13,14 @@ from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 from trimtab.transports.rpc.methods.discovery import describe_instruction
 
 methods = Methods()
+KEPT_PARTS = {
+    "hooks": "a session keeps its hooks; a warning reports changes",
+    "extensions": "there are none",
+    "repositoryContext": "it is read with each prompt",
+}
+"""Parts of a session that are not read again, and why."""
+NAMED = ("sdk", "plugin")
+"""The sources of agents in folders and plugins that a client names."""
 
 
 class Name(msgspec.Struct):
@@ -67,6 +75,54 @@ async def deselect(call: Call, params: Nothing) -> JsonObject:
     return {}
 
 
+class Prompt(msgspec.Struct):
+    id: str
+    prompt: str
+
+
+@methods.on("session.agent.setPrompt", Prompt)
+async def set_prompt(call: Call, params: Prompt) -> JsonObject:
+    """Give an agent another prompt in this session, for the tasks it is given from now on."""
+    if params.id == "general-purpose":
+        raise UsageError(
+            "Built-in agent 'general-purpose' does not have an authored prompt to override; "
+            "define an agent with another name."
+        )
+    custom = call.session.live.controls.setup.customizations
+    if custom is None:
+        raise UsageError(f"Agent {params.id!r} is not available in this session; name another.")
+    custom.set_prompt(params.id, params.prompt)
+    return {}
+
+
+@methods.on("session.instructions.reload")
+async def reload_instructions(call: Call, params: Nothing) -> JsonObject:
+    call.session.live.controls.reload()
+    return await get_sources(call, params)
+
+
+@methods.on("session.customizations.reload")
+async def reload_customizations(call: Call, params: Nothing) -> JsonObject:
+    """Read everything but the hooks again; MCP servers are connected anew."""
+    controls = call.session.live.controls
+    controls.reload()
+    await controls.servers.reload()
+    custom = controls.setup.customizations
+    problems = custom.skills.problems if custom is not None else ()
+    reloaded = ("instructions", "plugins", "skills", "agents", "mcp")
+    return {
+        "outcomes": [
+            *({"subsystem": name, "status": "reloaded"} for name in reloaded),
+            *(
+                {"subsystem": name, "status": "skipped", "detail": reason}
+                for name, reason in KEPT_PARTS.items()
+            ),
+        ],
+        "warnings": [problem.sentence for problem in problems if problem.note],
+        "errors": [problem.sentence for problem in problems if not problem.note],
+    }
+
+
 @methods.on("session.instructions.getSources")
 async def get_sources(call: Call, params: Nothing) -> JsonObject:
     custom = call.session.live.controls.setup.customizations
@@ -81,9 +137,14 @@ def _agents(hosted: HostedSession) -> dict[str, AgentDefinition]:
     controls = hosted.live.controls
     options, custom = controls.options.customize, controls.setup.customizations
     agents = {agent.name: agent for agent in options.agents}
-    if options.discover and custom is not None:
-        agents = {**custom.agents.agents, **agents}
-    return agents
+    if custom is None:
+        return agents
+    found = {
+        name: agent
+        for name, agent in custom.agents.agents.items()
+        if options.discover or agent.source in NAMED
+    }
+    return {**found, **agents}
 
 
 def describe_info(agent: AgentDefinition) -> JsonObject:

@@ -8,6 +8,7 @@ from trimtab.contracts.events.question import CommandCompleted, CommandExecute
 from trimtab.contracts.ids import new_id
 from trimtab.contracts.run import COMMAND, Prompt
 from trimtab.host.requests import handle_request
+from trimtab.runtime.commands import COMMANDS
 from trimtab.runtime.commands import list_commands as offered_commands
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 
@@ -46,6 +47,24 @@ async def list_commands(call: Call, params: Nothing) -> JsonObject:
                 "allowDuringAgentExecution": True,
             }
             for command in call.session.commands
+        ]
+    }
+
+
+@methods.on("commands.list")
+async def list_builtin(call: Call, params: Nothing) -> JsonObject:
+    """List the commands that a new session has, before there is one."""
+    return {
+        "commands": [
+            {
+                "name": command.name,
+                "description": command.help,
+                "kind": "builtin",
+                "allowDuringAgentExecution": command.while_busy,
+                **({"input": {"hint": command.arguments}} if command.arguments else {}),
+            }
+            for command in COMMANDS.values()
+            if command.handler is not None and not command.setting
         ]
     }
 

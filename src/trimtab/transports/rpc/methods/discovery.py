@@ -11,6 +11,7 @@ from trimtab.customize.customizations import Customizations
 from trimtab.customize.describe import describe_agent, describe_skill
 from trimtab.customize.folders import INSTRUCTION_FILES, RULES, agent_folders, skill_folders
 from trimtab.customize.overview import gather
+from trimtab.hooks.dry_run import list_hooks
 from trimtab.transports.rpc.dispatch import Call, Methods
 
 methods = Methods()
@@ -72,6 +73,37 @@ async def discover_instructions(call: Call, params: Search) -> JsonObject:
             path = instruction.paths[0]
             found.setdefault(path, described | ({"projectPath": project} if in_project else {}))
     return {"sources": list(found.values())}
+
+
+class HookSearch(msgspec.Struct, rename="camel"):
+    project_paths: tuple[str, ...] = ()
+    exclude_host_hooks: bool = False
+
+
+@methods.on("hooks.discover", HookSearch)
+async def discover_hooks(call: Call, params: HookSearch) -> JsonObject:
+    """List the hooks of the person, of plugins and of trusted projects."""
+    found: dict[str, JsonObject] = {}
+    problems: dict[str, None] = {}
+    for project in params.project_paths or (call.server.cwd,):
+        listed = await list_hooks(call.server.env, project, trusted=False)
+        problems |= dict.fromkeys(problem.sentence for problem in listed.found.problems)
+        for entry in listed.entries:
+            in_project = entry.origin == "repository"
+            left_out = params.exclude_host_hooks if not in_project else not params.project_paths
+            if left_out:
+                continue
+            hook_id = f"{entry.file}:{entry.line}:{entry.event}"
+            found[hook_id] = {
+                "id": hook_id,
+                "hookType": entry.event,
+                "origin": entry.origin,
+                "source": entry.file,
+                "enabled": not listed.obstacle(entry),
+                "disableKey": entry.name,
+                **({"projectPath": project} if in_project else {}),
+            }
+    return {"hooks": list(found.values()), "warnings": list(problems), "errors": []}
 
 
 @methods.on("agents.getDiscoveryPaths", Search)

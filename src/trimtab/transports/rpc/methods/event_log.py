@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Collection, Sequence
 from contextlib import suppress
+from typing import Literal
 
 import msgspec
 
@@ -11,11 +12,14 @@ from trimtab.contracts.events.envelope import Event, JsonObject
 from trimtab.contracts.events.question import McpOauthRequired
 from trimtab.contracts.ids import new_id
 from trimtab.runtime.live import LiveSession
+from trimtab.session.records import read_records
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
+from trimtab.transports.rpc.protocol import FAILED, RpcError
 
 methods = Methods()
 DEFAULT_PAGE = 200
 MAX_PAGE = 1000
+MAX_DIGITS = 12
 
 
 class Read(msgspec.Struct, rename="camel"):
@@ -41,19 +45,57 @@ async def read(call: Call, params: Read) -> JsonObject:
     if not backward and params.wait_ms > 0 and not _has_type(events[position:], wanted):
         await _next_event(live, min(params.wait_ms, 60_000) / 1000, wanted)
         events = live.read_events()
-    size = max(1, min(params.max, MAX_PAGE))
-    if backward:
-        start = max(0, position - size)
-        chunk, cursor, more = events[start:position], f"b{start}", start > 0
-    else:
-        end = min(len(events), position + size)
-        chunk, cursor, more = events[position:end], str(end), end < len(events)
+    chunk, cursor, more = cut_page(events, position, params.max, backward=backward)
     return {
         "events": [line for line in chunk if wanted is None or peek(line).type in wanted],
         "cursor": cursor,
         "hasMore": more,
         "cursorStatus": status,
     }
+
+
+def cut_page(
+    events: Sequence[msgspec.Raw], position: int, size: int, *, backward: bool
+) -> tuple[Sequence[msgspec.Raw], str, bool]:
+    """Return a page of events, the cursor of the next one, and whether there is one."""
+    size = max(1, min(size, MAX_PAGE))
+    if backward:
+        start = max(0, position - size)
+        return events[start:position], f"b{start}", start > 0
+    end = min(len(events), position + size)
+    return events[position:end], str(end), end < len(events)
+
+
+class ReadStored(msgspec.Struct):
+    cursor: str | None = None
+    max: int = DEFAULT_PAGE
+    direction: Literal["forward", "backward"] = "forward"
+
+
+@methods.on("sessions.readPersistedEvents", ReadStored)
+async def read_stored(call: Call, params: ReadStored) -> JsonObject:
+    """Return a page of the events of a session, without opening it.
+
+    A cursor names the number of events that the first page saw; later events are not returned.
+    """
+    session_id = call.session_id or ""
+    if not call.server.runtime.store.exists(session_id):
+        raise RpcError(FAILED, f"Persisted event journal is unavailable for session {session_id}")
+    records = read_records(call.server.archive.folder(session_id).events)
+    events = [msgspec.Raw(record.line) for record in records]
+    given, _, seen = (params.cursor or f"/{len(events)}").partition("/")
+    backward = given.startswith("b") or (not given and params.direction == "backward")
+    total = int(seen) if seen.isdecimal() and len(seen) <= MAX_DIGITS else len(events) + 1
+    position, status = _position(given or None, total, backward=backward)
+    if status == "expired" or total > len(events):
+        return {
+            "events": [],
+            "cursor": params.cursor or "",
+            "hasMore": False,
+            "cursorStatus": "expired",
+        }
+    chunk, cursor, more = cut_page(events[:total], position, params.max, backward=backward)
+    return {"events": chunk, "cursor": f"{cursor}/{total}", "hasMore": more, "cursorStatus": "ok"}
 
 
 @methods.on("session.eventLog.tail")
@@ -89,7 +131,7 @@ def _position(cursor: str | None, count: int, *, backward: bool) -> tuple[int, s
     if cursor is None:
         return edge, "ok"
     digits = cursor.removeprefix("b")
-    if not digits.isdigit() or len(digits) > 12 or int(digits) > count:
+    if not digits.isdecimal() or len(digits) > MAX_DIGITS or int(digits) > count:
         return edge, "expired"
     return int(digits), "ok"
 

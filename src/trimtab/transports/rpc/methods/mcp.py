@@ -330,6 +330,26 @@ async def handle_sign_in(call: Call, params: PendingAnswer) -> JsonObject:
     return {"success": call.session.questions.answer(params.request_id, params.result)}
 
 
+class PendingRequest(msgspec.Struct, rename="camel"):
+    request_id: str
+
+
+@methods.on("session.mcp.oauth.respond", PendingRequest)
+async def respond_to_sign_in(call: Call, params: PendingRequest) -> JsonObject:
+    """Let a server try again with the sign-in it has; False if nobody waits for an answer."""
+    return {"success": call.session.questions.answer(params.request_id, {"kind": "cancelled"})}
+
+
+class SignInChanged(msgspec.Struct, rename="camel"):
+    server_name: str | None = None
+
+
+@methods.on("session.mcp.oauth.authenticationStateChanged", SignInChanged)
+async def note_sign_in(call: Call, params: SignInChanged) -> None:
+    """Connect servers that wait for a sign-in again: somebody has signed in."""
+    call.session.live.controls.servers.retry_sign_ins()
+
+
 @methods.on("session.mcp.headers.handlePendingHeadersRefreshRequest", PendingAnswer)
 async def handle_headers(call: Call, params: PendingAnswer) -> JsonObject:
     """Give a server the headers that a client renewed; False if nobody waits for them."""

@@ -144,8 +144,14 @@ async def describe_service(live: LiveSession) -> JsonObject:
     }
 
 
+ALLOW_ENDPOINT = "COPILOT_ALLOW_GET_PROVIDER_ENDPOINT"
+
+
 @methods.on("session.provider.getEndpoint")
 async def get_endpoint(call: Call, params: Nothing) -> JsonObject:
+    """Return the address and the key of the model service, if the server's owner allows it."""
+    if call.server.env.get(ALLOW_ENDPOINT) != "true":
+        raise UsageError(f"To enable this API, set {ALLOW_ENDPOINT}=true when the server starts.")
     hosted = call.session
     settings = hosted.catalog.describe(hosted.live.model) if hosted.catalog else None
     if settings is None:

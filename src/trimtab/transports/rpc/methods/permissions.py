@@ -1,5 +1,6 @@
 """Permissions: answers to open requests, and the rules of the session."""
 
+import os
 from typing import Any
 
 import msgspec
@@ -116,6 +117,66 @@ async def add_path(call: Call, params: AddPath) -> JsonObject:
 async def list_paths(call: Call, params: Nothing) -> JsonObject:
     options: Any = call.session.live.controls.options
     return {"directories": [options.cwd, *options.permissions.add_dirs], "primary": options.cwd}
+
+
+@methods.on("session.permissions.paths.updatePrimary", AddPath)
+async def set_primary_path(call: Call, params: AddPath) -> JsonObject:
+    await call.session.set_folder(params.path)
+    return {"success": True}
+
+
+@methods.on("session.permissions.paths.isPathWithinAllowedDirectories", AddPath)
+async def is_allowed_path(call: Call, params: AddPath) -> JsonObject:
+    options = call.session.live.controls.options
+    path = os.path.join(options.cwd, params.path)
+    folders = (options.cwd, *options.permissions.add_dirs)
+    return {"allowed": any(is_within(path, folder) for folder in folders)}
+
+
+@methods.on("session.permissions.paths.isPathWithinWorkspace", AddPath)
+async def is_workspace_path(call: Call, params: AddPath) -> JsonObject:
+    """Report whether a path is in the folder of the session itself."""
+    live = call.session.live
+    path = os.path.join(live.controls.options.cwd, params.path)
+    return {"allowed": is_within(path, live.folder.path)}
+
+
+def is_within(path: str, folder: str) -> bool:
+    """Return True if a path leads to a folder or below it, wherever links lead."""
+    real, root = os.path.realpath(path), os.path.realpath(folder)
+    return real == root or real.startswith(root.rstrip(os.sep) + os.sep)
+
+
+@methods.on("session.permissions.urls.setUnrestrictedMode", SetApproveAll)
+async def set_unrestricted_urls(call: Call, params: SetApproveAll) -> JsonObject:
+    controls = call.session.live.controls
+    rules = msgspec.structs.replace(controls.options.permissions, allow_all_urls=params.enabled)
+    controls.set_permissions(rules)
+    return {"success": True}
+
+
+class Required(msgspec.Struct):
+    required: bool
+
+
+@methods.on("session.permissions.setRequired", Required)
+async def set_required(call: Call, params: Required) -> JsonObject:
+    """Note whether the client answers permission requests; they are events in any case."""
+    participant = call.participant
+    participant.capabilities = msgspec.structs.replace(
+        participant.capabilities, request_permission=params.required
+    )
+    return {"success": True}
+
+
+class Shown(msgspec.Struct):
+    message: str
+
+
+@methods.on("session.permissions.notifyPromptShown", Shown)
+async def note_shown(call: Call, params: Shown) -> JsonObject:
+    """Do nothing: `notification` hooks hear of a permission request when it is made."""
+    return {"success": True}
 
 
 def _prompt(data: PermissionRequested) -> JsonObject:

@@ -17,6 +17,7 @@ from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 
 methods = Methods()
 T = TypeVar("T")
+DIRECT = "Direct plugin installs are deprecated; install NAME@MARKETPLACE where there is one."
 
 
 class Source(msgspec.Struct, rename="camel"):
@@ -66,6 +67,24 @@ async def reload_of_session(call: Call, params: Nothing) -> JsonObject:
     return {}
 
 
+class Paths(msgspec.Struct):
+    paths: tuple[str, ...]
+
+
+@methods.on("plugins.builtin.set", Paths)
+async def set_builtin(call: Call, params: Paths) -> None:
+    """Set the plugins that the client's program brings for the sessions of this server."""
+    if call.server.sessions:
+        raise UsageError(
+            "Cannot set built-in plugins while sessions are active. Call plugins.builtin.set "
+            "before creating any sessions."
+        )
+    for path in params.paths:
+        if not os.path.isabs(path):
+            raise UsageError(f"{path!r} must be an absolute path; give the whole path.")
+    call.server.builtin_plugins = params.paths
+
+
 @methods.on("plugins.list")
 async def list_installed(call: Call, params: Nothing) -> JsonObject:
     installed = read_registry(call.server.runtime.home)
@@ -73,15 +92,18 @@ async def list_installed(call: Call, params: Nothing) -> JsonObject:
 
 
 @methods.on("plugins.install", Source)
+@methods.on("session.plugins.install", Source)
 async def install(call: Call, params: Source) -> JsonObject:
     store, before = _store(call), set(_store(call).names())
     await _in_thread(lambda: store.install(_resolve(params)))
     (name,) = set(store.names()) - before
     installed = _find(call, name)
-    return {"plugin": _describe(installed), "skillsInstalled": _count_skills(installed)}
+    done = {"plugin": _describe(installed), "skillsInstalled": _count_skills(installed)}
+    return done if installed.marketplace else {**done, "deprecationWarning": DIRECT}
 
 
 @methods.on("plugins.update", Name)
+@methods.on("session.plugins.update", Name)
 async def update(call: Call, params: Name) -> JsonObject:
     return await _update(call, params.name.partition("@")[0])
 
@@ -101,40 +123,51 @@ async def update_all(call: Call, params: Nothing) -> JsonObject:
 
 
 @methods.on("plugins.enable", Names)
+@methods.on("session.plugins.enable", Names)
 async def enable(call: Call, params: Names) -> None:
     _switch(call, params, enabled=True)
 
 
 @methods.on("plugins.disable", Names)
+@methods.on("session.plugins.disable", Names)
 async def disable(call: Call, params: Names) -> None:
     _switch(call, params, enabled=False)
 
 
 @methods.on("plugins.uninstall", Name)
+@methods.on("session.plugins.uninstall", Name)
 async def uninstall(call: Call, params: Name) -> None:
     store = _store(call)
     await _in_thread(lambda: store.uninstall(params.name.partition("@")[0]))
 
 
 @methods.on("plugins.marketplaces.list")
+@methods.on("session.plugins.marketplaces.list")
 async def list_marketplaces(call: Call, params: Nothing) -> JsonObject:
     known = _marketplaces(call).sources()
-    return {"marketplaces": [{"name": name, "source": source} for name, source in known]}
+    return {
+        "marketplaces": [
+            {"name": name, "source": source, "isDefault": False} for name, source in known
+        ]
+    }
 
 
 @methods.on("plugins.marketplaces.add", Source)
+@methods.on("session.plugins.marketplaces.add", Source)
 async def add_marketplace(call: Call, params: Source) -> JsonObject:
     marketplaces = _marketplaces(call)
     return {"name": await _in_thread(lambda: marketplaces.add(params.source))}
 
 
 @methods.on("plugins.marketplaces.browse", Name)
+@methods.on("session.plugins.marketplaces.browse", Name)
 async def browse(call: Call, params: Name) -> JsonObject:
     offers = _marketplaces(call).offers(params.name)
     return {"plugins": [{"name": offer.name, "description": offer.description} for offer in offers]}
 
 
 @methods.on("plugins.marketplaces.refresh", MaybeName)
+@methods.on("session.plugins.marketplaces.refresh", MaybeName)
 async def refresh(call: Call, params: MaybeName) -> JsonObject:
     marketplaces = _marketplaces(call)
     names = [params.name] if params.name else [name for name, _ in marketplaces.sources()]
@@ -150,6 +183,7 @@ async def refresh(call: Call, params: MaybeName) -> JsonObject:
 
 
 @methods.on("plugins.marketplaces.remove", Remove)
+@methods.on("session.plugins.marketplaces.remove", Remove)
 async def remove_marketplace(call: Call, params: Remove) -> JsonObject:
     installed = read_registry(call.server.runtime.home)
     dependent = [plugin.name for plugin in installed if plugin.marketplace == params.name]

@@ -42,6 +42,11 @@ async def list_pending(call: Call, params: Nothing) -> JsonObject:
     }
 
 
+@methods.on("session.queue.snapshot")
+async def take_snapshot(call: Call, params: Nothing) -> JsonObject:
+    return await list_pending(call, params)
+
+
 @methods.on("session.queue.hasPending")
 async def has_pending(call: Call, params: Nothing) -> JsonObject:
     return {"hasPending": bool(call.session.live.inbox.pending)}

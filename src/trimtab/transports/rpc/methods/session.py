@@ -17,18 +17,27 @@ from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 from trimtab.transports.rpc.listing import Filter, describe_session, list_sessions
 from trimtab.transports.rpc.protocol import FAILED, RpcError, Then
 from trimtab.transports.rpc.setup import SessionSettings
+from trimtab.transports.rpc.token_provider import TokenProvider, fill_in_token, renew_in_time
 
 methods = Methods()
 
 
 @methods.on("session.create", SessionSettings)
 async def create(call: Call, params: SessionSettings) -> Then:
-    return await opening.create(call.server, call.peer, params)
+    provider = TokenProvider.of(call.peer, params)
+    params = await fill_in_token(provider, params)
+    opened = await opening.create(call.server, call.peer, params)
+    renew_in_time(call.server, call.server.session(opened.result["sessionId"]), provider)
+    return opened
 
 
 @methods.on("session.resume", SessionSettings)
 async def resume(call: Call, params: SessionSettings) -> Then:
-    return await opening.resume(call.server, call.peer, params)
+    provider = TokenProvider.of(call.peer, params)
+    params = await fill_in_token(provider, params)
+    opened = await opening.resume(call.server, call.peer, params)
+    renew_in_time(call.server, call.session, provider)
+    return opened
 
 
 class ResponseFormat(msgspec.Struct, rename="camel"):
@@ -115,6 +124,73 @@ async def send_and_wait(call: Call, params: Send) -> JsonObject:
     if answered.response is not None:
         result["response"] = msgspec.Raw(answered.response[1])
     return result
+
+
+class Message(msgspec.Struct, kw_only=True, rename="camel"):
+    prompt: str
+    display_prompt: str | None = None
+    attachments: tuple[JsonObject, ...] = ()
+    source: str | None = None
+
+
+class SendMessages(msgspec.Struct, kw_only=True, rename="camel"):
+    messages: tuple[Message, ...]
+    mode: Literal["enqueue", "immediate"] = "enqueue"
+    agent_mode: str | None = None
+    request_headers: dict[str, str] = {}
+    response_format: ResponseFormat | None = None
+    wait: bool = False
+
+
+@methods.on("session.sendMessages", SendMessages)
+async def send_messages(call: Call, params: SendMessages) -> JsonObject:
+    """Add several messages, which one turn answers together."""
+    if not params.messages:
+        raise UsageError("messages is empty; give at least one message.")
+    live = call.session.live
+    sends = [
+        Send(
+            prompt=message.prompt,
+            display_prompt=message.display_prompt,
+            attachments=message.attachments,
+            source=message.source,
+            mode=params.mode,
+            agent_mode=params.agent_mode,
+            request_headers=params.request_headers,
+            response_format=params.response_format,
+        )
+        for message in params.messages
+    ]
+    ids = []
+    if live.busy and params.mode == "immediate":
+        ids = [live.send(read_prompt(message)) for message in sends[:-1]]
+    elif len(sends) > 1 and (live.busy or live.inbox.pending):
+        raise UsageError(
+            "The agent is working; send several messages with the mode immediate, or wait for "
+            "session.idle."
+        )
+    else:
+        ids = [await live.add_message(read_prompt(message)) for message in sends[:-1]]
+    request = accept(call, sends[-1])
+    if params.wait:
+        await request.finished()
+    return {"messageIds": [*(message_id for message_id in ids if message_id), request.id]}
+
+
+@methods.on("session.cancelAllBackgroundAgents")
+async def cancel_agents(call: Call, params: Nothing) -> int:
+    """Stop every agent that works in the background; return how many."""
+    live = call.server.session(call.session_id).live
+    if not live.controls.has_agents:
+        return 0
+    working = [
+        task["id"]
+        for task in live.tasks.describe()
+        if task["type"] == "agent"
+        and task.get("executionMode") == "background"
+        and task.get("status") == "running"
+    ]
+    return sum(live.tasks.stop(agent_id) for agent_id in working)
 
 
 @methods.on("session.abort")

@@ -3,14 +3,19 @@
 import os
 import time
 from datetime import datetime
+from typing import Any, Literal
 
 import msgspec
 
 from trimtab.contracts.errors import TrimtabError, UsageError
 from trimtab.contracts.events.envelope import JsonObject
+from trimtab.host.session_list import list_sessions as list_shown
 from trimtab.session.archive import Cut
+from trimtab.transports.rpc import open as opening
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 from trimtab.transports.rpc.listing import Filter, describe_session, list_sessions
+from trimtab.transports.rpc.protocol import FAILED, RpcError, Then
+from trimtab.transports.rpc.setup import SessionSettings
 
 methods = Methods()
 
@@ -135,9 +140,25 @@ class TaskId(msgspec.Struct, rename="camel"):
     task_id: str
 
 
+class OpenOptions(SessionSettings, frozen=True, kw_only=True, rename="camel"):
+    """The options of `session.create`, two of them by other names."""
+
+    enable_streaming: bool = False
+    model_capabilities_overrides: JsonObject | None = None
+
+    def settings(self, **changes: Any) -> "OpenOptions":
+        return msgspec.structs.replace(
+            self,
+            streaming=self.streaming or self.enable_streaming,
+            model_capabilities=self.model_capabilities or self.model_capabilities_overrides,
+            **changes,
+        )
+
+
 class Opening(msgspec.Struct):
-    kind: str
+    kind: Literal["create", "resume", "resumeLast", "attach", "remote", "cloud", "handoff"]
     context: Filter | None = None
+    options: OpenOptions = OpenOptions()
 
 
 class Enrich(msgspec.Struct):
@@ -173,15 +194,66 @@ async def connect(call: Call, params: Nothing) -> JsonObject:
 
 
 @methods.on("sessions.open", Opening)
-async def open_session(call: Call, params: Opening) -> JsonObject:
-    """Report whether there is a session to resume; other calls open sessions."""
-    found = list_sessions(call.server, params.context)
-    if params.kind == "resumeLast" and not found:
-        return {"status": "not_found"}
-    raise UsageError(
-        f"sessions.open cannot open a session ({params.kind}); use session.create, or "
-        "session.resume with the id of sessions.getLastForContext."
-    )
+async def open_session(call: Call, params: Opening) -> Then:
+    """Create a session, or resume the one that is named or was used last."""
+    server, session_id = call.server, call.session_id or ""
+    if params.kind in ("remote", "cloud", "handoff"):
+        raise UsageError(
+            f"A {params.kind} session needs GitHub's service; create or resume a local session."
+        )
+    if params.kind == "create":
+        return _opened(
+            "created", await opening.create(server, call.peer, params.options.settings())
+        )
+    if params.kind == "resumeLast":
+        found = list_sessions(server, params.context)
+        session_id = found[0]["sessionId"] if found else ""
+    known = session_id in server.sessions
+    if not known and (params.kind == "attach" or not server.runtime.store.exists(session_id)):
+        return Then({"status": "not_found"}, lambda: None)
+    settings = params.options.settings(session_id=session_id)
+    return _opened("resumed", await opening.resume(server, call.peer, settings))
+
+
+def _opened(status: str, opened: Then) -> Then:
+    session_id = opened.result["sessionId"]
+    reply = {"status": status, "sessionId": session_id, "startupPrompts": []}
+    return Then(reply, opened.after)
+
+
+@methods.on("sessions.delete")
+async def delete(call: Call, params: Nothing) -> JsonObject:
+    """Delete one session; it is closed first."""
+    server, session_id = call.server, call.session_id or ""
+    if not server.runtime.store.exists(session_id):
+        raise RpcError(FAILED, f"Session file not found for {session_id}")
+    await server.close_session(session_id)
+    server.archive.delete(session_id)
+    server.tell("deleted", session_id)
+    return {}
+
+
+class Limit(msgspec.Struct):
+    limit: int | None = None
+
+
+@methods.on("sessions.listNonEmptySessionIds", Limit)
+async def list_used(call: Call, params: Limit) -> JsonObject:
+    """List the sessions in which somebody has said something, the last used first."""
+    used = [summary.id for summary in list_shown(call.server.archive.home) if summary.title]
+    return {"sessionIds": used[: params.limit]}
+
+
+@methods.on("sessions.getPersistedRemoteSteerable")
+async def get_steerable(call: Call, params: Nothing) -> JsonObject:
+    """Return nothing: remote control is off."""
+    return {}
+
+
+@methods.on("sessions.getBoardEntryCount")
+async def count_board_entries(call: Call, params: Nothing) -> JsonObject:
+    """Return nothing: sessions have no board."""
+    return {}
 
 
 @methods.on("sessions.enrichMetadata", Enrich)

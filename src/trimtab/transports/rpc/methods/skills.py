@@ -2,7 +2,7 @@
 
 import msgspec
 
-from trimtab.config.edit import change_field
+from trimtab.config.edit import change_field, read_object
 from trimtab.contracts.events.codec import decode, peek
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.system import SkillInvoked
@@ -23,6 +23,7 @@ class DisabledSkills(msgspec.Struct, rename="camel"):
 
 @methods.on("session.skills.list")
 async def list_skills(call: Call, params: Nothing) -> JsonObject:
+    await call.session.live.controls.fetch_client_skills()
     return {"skills": find_skills(call.session)}
 
 
@@ -40,6 +41,7 @@ async def disable(call: Call, params: Name) -> None:
 @methods.on("session.skills.reload")
 async def reload_skills(call: Call, params: Nothing) -> JsonObject:
     controls = call.session.live.controls
+    await controls.fetch_client_skills()
     controls.reload()
     custom = controls.setup.customizations
     problems = custom.skills.problems if custom else ()
@@ -51,7 +53,7 @@ async def reload_skills(call: Call, params: Nothing) -> JsonObject:
 
 @methods.on("session.skills.ensureLoaded")
 async def ensure_loaded(call: Call, params: Nothing) -> JsonObject:
-    find_skills(call.session)
+    await list_skills(call, params)
     return {}
 
 
@@ -84,6 +86,21 @@ async def get_invoked(call: Call, params: Nothing) -> JsonObject:
 async def set_disabled(call: Call, params: DisabledSkills) -> None:
     """Disable skills in the person's settings, for future sessions."""
     change_field(call.server.runtime.home.settings, "disabledSkills", params.disabled_skills)
+
+
+class SkillSwitch(msgspec.Struct):
+    name: str
+    disabled: bool
+
+
+@methods.on("skills.config.setSkillDisabled", SkillSwitch)
+async def switch_disabled(call: Call, params: SkillSwitch) -> None:
+    """Disable or enable one skill in the person's settings, for future sessions."""
+    settings = call.server.runtime.home.settings
+    listed = read_object(settings).get("disabledSkills")
+    names = [name for name in listed or () if isinstance(name, str) and name != params.name]
+    names += [params.name] if params.disabled else []
+    change_field(settings, "disabledSkills", names)
 
 
 def find_skills(hosted: HostedSession) -> list[JsonObject]:

@@ -51,6 +51,40 @@ async def update_subagents(call: Call, params: SubagentSettings) -> JsonObject:
     return {}
 
 
+@methods.on("session.tools.getSubagentSettings")
+async def get_subagents(call: Call, params: Nothing) -> JsonObject:
+    """Return the models of sub-agents that a client has set, or those of the settings."""
+    pool = call.session.live.controls.pool
+    if pool.overrides:
+        return {"subagents": {"agents": pool.overrides}}
+    settings = pool.settings
+    agents = {name: dict(entry) for name, entry in settings.agents.items()}
+    found = {"agents": agents, "disabledSubagents": list(settings.disabled_subagents)}
+    return {"subagents": found if agents or settings.disabled_subagents else None}
+
+
+@methods.on("session.tools.getBuiltinDescriptors")
+async def get_descriptors(call: Call, params: Nothing) -> JsonObject:
+    """Return the built-in tools, as a client needs them to offer tools of its own beside them."""
+    return {
+        "tools": [
+            {
+                "name": tool.spec.name,
+                "title": None,
+                "description": tool.spec.description,
+                "inputSchema": tool.spec.parameters or None,
+                "instructions": None,
+                "type": None,
+                "format": None,
+                "safeForTelemetry": False,
+                "isTerminal": False,
+                "hasSummariseIntention": False,
+            }
+            for tool in builtin_tools().values()
+        ]
+    }
+
+
 @methods.on("session.tools.initializeAndValidate")
 async def initialize(call: Call, params: Nothing) -> JsonObject:
     call.session.refresh()

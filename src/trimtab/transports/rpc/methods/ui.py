@@ -89,6 +89,16 @@ async def answer_sampling(call: Call, params: SamplingResponse) -> JsonObject:
     return {"success": call.session.questions.answer(params.request_id, params.response)}
 
 
+class Question(msgspec.Struct):
+    question: str
+
+
+@methods.on("session.ui.ephemeralQuery", Question)
+async def ask_aside(call: Call, params: Question) -> JsonObject:
+    """Ask the model about the conversation, without adding to it."""
+    return {"answer": await call.session.live.ask_aside(params.question)}
+
+
 class Handle(msgspec.Struct):
     handle: str
 

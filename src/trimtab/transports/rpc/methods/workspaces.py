@@ -3,6 +3,7 @@
 import asyncio
 import os
 import shutil
+import stat
 from collections.abc import Sequence
 from typing import Literal
 
@@ -13,6 +14,12 @@ from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.session import SessionWorkspaceFileChanged
 from trimtab.contracts.ids import new_id
+from trimtab.session.checkpoints import (
+    add_checkpoint,
+    keep_checkpoints,
+    list_checkpoints,
+    read_titles,
+)
 from trimtab.session.folder import SessionFolder
 from trimtab.transports.rpc.diffs import diff_workspace
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
@@ -20,9 +27,8 @@ from trimtab.transports.rpc.mirror import FileSystem
 
 methods = Methods()
 MAX_LISTED = 10_000
-CHECKPOINT_INDEX = "index.md"
-INDEX_COLUMNS = 4
-
+MAX_TITLE = 80
+OBJECTIVE = "autopilot-objective.json"
 
 WORKSPACE_FIELDS = (
     "cwd",
@@ -99,6 +105,95 @@ async def remove_path(call: Call, params: Path) -> None:
     _remove(_inside(call, params.path))
 
 
+@methods.on("session.workspaces.statFile", Path)
+async def stat_file(call: Call, params: Path) -> JsonObject:
+    found = os.stat(_inside(call, params.path))
+    return {
+        "isFile": stat.S_ISREG(found.st_mode),
+        "isDirectory": stat.S_ISDIR(found.st_mode),
+        "size": found.st_size,
+        "mtimeMs": found.st_mtime_ns / 1e6,
+        "birthtimeMs": found.st_ctime_ns / 1e6,
+    }
+
+
+class Rename(msgspec.Struct):
+    source: str
+    destination: str
+
+
+@methods.on("session.workspaces.renamePath", Rename)
+async def rename_path(call: Call, params: Rename) -> None:
+    """Rename a file or folder; an existing file is replaced."""
+    source, target = _inside(call, params.source), _inside(call, params.destination)
+    make_private_dir(os.path.dirname(target))
+    os.replace(source, target)
+
+
+class Metadata(msgspec.Struct):
+    context: JsonObject | None = None
+    name: str | None = None
+
+
+CONTEXT_FIELDS = {
+    "cwd": "cwd",
+    "gitRoot": "git_root",
+    "branch": "branch",
+    "repository": "repository",
+    "hostType": "host_type",
+}
+
+
+@methods.on("session.workspaces.updateMetadata", Metadata)
+async def update_metadata(call: Call, params: Metadata) -> JsonObject:
+    """Record another context of the session, and a name unless a person has named it.
+
+    The session goes on to work in its folder; `session.metadata.setWorkingDirectory` changes that.
+    """
+    folder = call.session.live.folder
+    context = params.context or {}
+    fields = {own: context[name] for name, own in CONTEXT_FIELDS.items() if name in context}
+    if params.name and not folder.read_metadata().get("user_named"):
+        fields["name"] = params.name
+    folder.update_metadata(**fields)
+    return await get_workspace(call, Nothing())
+
+
+class Content(msgspec.Struct):
+    content: str
+
+
+def _objective(call: Call) -> str:
+    return os.path.join(call.session.live.folder.path, OBJECTIVE)
+
+
+@methods.on("session.workspaces.readAutopilotObjective")
+async def read_objective(call: Call, params: Nothing) -> JsonObject:
+    try:
+        return {"content": _read(_objective(call))}
+    except FileNotFoundError:
+        return {"content": None}
+
+
+@methods.on("session.workspaces.writeAutopilotObjective", Content)
+async def write_objective(call: Call, params: Content) -> JsonObject:
+    return {"operation": _write(_objective(call), params.content)}
+
+
+@methods.on("session.workspaces.autopilotObjectiveExists")
+async def has_objective(call: Call, params: Nothing) -> JsonObject:
+    return {"exists": (await read_objective(call, params))["content"] is not None}
+
+
+@methods.on("session.workspaces.deleteAutopilotObjective")
+async def delete_objective(call: Call, params: Nothing) -> JsonObject:
+    try:
+        os.unlink(_objective(call))
+    except FileNotFoundError:
+        return {"deleted": False}
+    return {"deleted": True}
+
+
 @methods.on("session.workspaces.saveLargePaste", SavePaste)
 async def save_paste(call: Call, params: SavePaste) -> JsonObject:
     name = f"paste-{new_id()[:8]}.txt"
@@ -109,29 +204,43 @@ async def save_paste(call: Call, params: SavePaste) -> JsonObject:
 
 
 @methods.on("session.workspaces.listCheckpoints")
-async def list_checkpoints(call: Call, params: Nothing) -> JsonObject:
+async def list_all_checkpoints(call: Call, params: Nothing) -> JsonObject:
     folder = call.session.live.folder.checkpoints
-    titles = read_titles(os.path.join(folder, CHECKPOINT_INDEX))
+    titles = read_titles(folder)
     return {
         "checkpoints": [
             {"number": number, "title": titles.get(name, name), "filename": name}
-            for number, name in enumerate(_list_checkpoints(folder), 1)
+            for number, name in enumerate(list_checkpoints(folder), 1)
         ]
     }
 
 
-def read_titles(path: str) -> dict[str, str]:
-    """Return the titles of checkpoints by file name, from the table in their index."""
-    try:
-        lines = _read(path).splitlines()
-    except FileNotFoundError:
-        return {}
-    rows = [[cell.strip() for cell in line.strip("| ").split("|")] for line in lines]
-    return {row[2]: row[1] for row in rows if len(row) == INDEX_COLUMNS}
+class Summary(msgspec.Struct):
+    title: str
+    content: str
 
 
-def _list_checkpoints(folder: str) -> list[str]:
-    return [name for name in _list(folder) if name != CHECKPOINT_INDEX]
+@methods.on("session.workspaces.addSummary", Summary)
+async def add_summary(call: Call, params: Summary) -> JsonObject:
+    """Keep a summary of the conversation as a checkpoint."""
+    folder = call.session.live.folder
+    title = " ".join(params.title.split())[:MAX_TITLE] or "Checkpoint"
+    number, path = add_checkpoint(folder.checkpoints, title, params.content)
+    folder.update_metadata(summary_count=len(list_checkpoints(folder.checkpoints)))
+    summary = {"checkpointNumber": number, "checkpointPath": path, "checkpointTitle": title}
+    return {"summary": summary, "workspace": describe_workspace(folder, OWN_FIELDS)}
+
+
+class Keep(msgspec.Struct, rename="camel"):
+    keep_count: int
+
+
+@methods.on("session.workspaces.truncateSummaries", Keep)
+async def truncate_summaries(call: Call, params: Keep) -> JsonObject:
+    """Remove all checkpoints but the oldest ones."""
+    folder = call.session.live.folder
+    folder.update_metadata(summary_count=keep_checkpoints(folder.checkpoints, params.keep_count))
+    return await get_workspace(call, Nothing())
 
 
 class Number(msgspec.Struct):
@@ -141,7 +250,7 @@ class Number(msgspec.Struct):
 @methods.on("session.workspaces.readCheckpoint", Number)
 async def read_checkpoint(call: Call, params: Number) -> JsonObject:
     folder = call.session.live.folder.checkpoints
-    names = _list_checkpoints(folder)
+    names = list_checkpoints(folder)
     if not 1 <= params.number <= len(names):
         return {"status": "missing", "content": None}
     return {"status": "ok", "content": _read(f"{folder}/{names[params.number - 1]}")}
