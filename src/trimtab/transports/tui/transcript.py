@@ -167,6 +167,7 @@ class Transcript:
 
     def settle(self) -> None:
         """Finish what waits for more of its kind: the session is idle."""
+        self._end_stream()
         self._settle()
         self.calls = {key: call for key, call in self.calls.items() if not call.ended}
         self.hooks = {}
@@ -201,10 +202,11 @@ class Transcript:
             self.waiting[part.key] = part
 
     def _markdown(self, part: Markdown) -> None:
-        if part.key in self._ended_streams:
-            return
+        if part.key in self._ended_streams and part.delta in ("", part.text):
+            return  # all of it is written
         if self._stream is None or self._stream_key != part.key:
             self._end_reasoning(part.timestamp)
+            self._end_stream()
             self._settle()
             self._ready.append(lambda _: [()])
             self._stream, self._stream_key = new_stream(), part.key
@@ -305,8 +307,10 @@ class Transcript:
             self._written_diffs.add(hunks)
 
     def _settle(self) -> None:
-        """Write what was counted together, and end a message that something else follows."""
-        self._end_stream()
+        """Write what was counted together, and the certain rows of a message that goes on below."""
+        if self._stream is not None:
+            self._ready.append(self._stream.take)
+            self._ready.append(lambda _: [()])
         quiet, self._quiet = self._quiet, []
         if len(quiet) == 1:
             head = describe_call(quiet[0], "")
@@ -370,6 +374,8 @@ class Transcript:
             return
         if part.kind == "abort":
             self._end_reasoning("")
+        if part.kind == "abort" or part.level == "error":
+            self._end_stream()  # no more of the message arrives
         if part.level == "answer":
             self.blank()
             self.say(part.text)

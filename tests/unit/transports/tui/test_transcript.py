@@ -1,7 +1,12 @@
 """The transcript of a session in the terminal."""
 
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
 from trimtab.contracts.text import neutralise
-from trimtab.host.parts import Markdown, UserPrompt
+from trimtab.host.parts import Markdown, Notice, Part, UserPrompt
 from trimtab.transports.tui.cells import plain
 from trimtab.transports.tui.transcript import Transcript
 
@@ -16,3 +21,74 @@ def test_escape_sequences_of_a_model_are_not_sent_to_the_terminal() -> None:
         character for character in text if ord(character) < 32 or 127 <= ord(character) < 160
     ]
     assert neutralise(hostile) in text
+
+
+ANSWER = """A paragraph that is long enough to be wrapped in a window of forty columns, twice.
+
+| name | value |
+|---|---|
+| a | 1 |
+
+```python
+first = 1
+second = 2
+```
+
+The end."""
+
+
+def _arrive(transcript: Transcript, remark: Callable[[], None], at: int) -> list[str]:
+    """Return the lines of an answer that arrives in pieces of 8; a remark is made in its midst."""
+    lines: list[str] = []
+    for start in range(0, len(ANSWER), 8):
+        if start // 8 == at:
+            remark()
+        delta = ANSWER[start : start + 8]
+        part = Markdown(key="m", text=ANSWER[: start + 8], delta=delta, done=False)
+        transcript.apply(part)
+        lines += map(plain, transcript.take(40))
+    transcript.apply(Markdown(key="m", text=ANSWER, done=True))
+    transcript.settle()
+    return lines + [plain(line) for line in transcript.take(40)]
+
+
+@pytest.mark.parametrize("level", ["info", "warning", "answer"])
+def test_a_remark_in_the_midst_of_an_answer_loses_no_line_of_it(level: Any) -> None:
+    whole = [line for line in _arrive(Transcript(), lambda: None, 0) if line.strip()]
+    pieces = -(-len(ANSWER) // 8)
+    for at in range(pieces):
+        transcript = Transcript()
+        notice = Notice(key="n", text="REMARK", level=level, kind="test")
+        lines = _arrive(transcript, lambda: transcript.apply(notice), at)  # noqa: B023
+        (made,) = [line for line in lines if "REMARK" in line]
+        words = " ".join(line for line in lines if line != made).split()
+        assert words == " ".join(whole).split(), at
+
+
+def test_a_remark_stands_below_the_rows_that_were_there_and_above_those_that_follow() -> None:
+    transcript = Transcript()
+    lines = _arrive(transcript, lambda: transcript.say("REMARK"), len(ANSWER) // 8)
+    assert lines.index("REMARK") > next(n for n, line in enumerate(lines) if "second" in line)
+    assert lines.index("REMARK") < lines.index("The end.")
+
+
+def test_what_had_arrived_of_a_stopped_answer_stands_above_the_remark_that_it_was_stopped() -> None:
+    transcript = Transcript()
+    parts: tuple[Part, ...] = (
+        Markdown(key="m", text="Half a sen", delta="Half a sen", done=False),
+        Notice(key="n", text="Stopped.", level="info", kind="abort"),
+    )
+    for part in parts:
+        transcript.apply(part)
+    transcript.settle()
+    lines = [plain(line) for line in transcript.take(40)]
+    assert lines.index("Half a sen") < lines.index("· Stopped.")
+
+
+def test_what_follows_an_error_in_the_midst_of_an_answer_is_still_written() -> None:
+    transcript = Transcript()
+    transcript.apply(Markdown(key="m", text="First.\n", delta="First.\n", done=False))
+    transcript.apply(Notice(key="n", text="A server failed.", level="error", kind="test"))
+    transcript.apply(Markdown(key="m", text="First.\nSecond.", delta="Second.", done=True))
+    lines = [plain(line) for line in transcript.take(40) if plain(line)]
+    assert lines == ["First.", "Error: A server failed.", "Second."]
