@@ -33,6 +33,7 @@ def build_scene(tui: "Tui", now: float, columns: int, rows: int) -> Scene:
         menu=None if heading else tui.completer.menu,
         heading=heading,
         choices=choices,
+        asks=tui.panel is None,
         detail=detail,
         activity=_describe_activity(tui, now),
         remark=tui.remark,
