@@ -8,7 +8,7 @@ from trimtab.permissions.kinds import show_request
 OUTCOMES = {
     "approved": "yes, once",
     "approved-for-session": "yes, in this session",
-    "approved-for-location": "yes, always in this place",
+    "approved-for-location": "yes, always in this folder",
     "denied-interactively-by-user": "no",
 }
 """The answers to permission questions, in the words of their choices."""

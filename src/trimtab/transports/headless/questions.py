@@ -41,12 +41,12 @@ def describe_request(request: JsonObject, *, edits: bool = False) -> str:
     if rules := request.get("suggestedRules"):
         named = ", ".join(_show(rule) for rule in rules)
         lines.append(f"  2  yes, allow {named} in this session")
-        lines.append(f"  3  yes, allow {named} always in this place")
+        lines.append(f"  3  yes, allow {named} always in this folder")
         lines.append(f"     that covers {_show(request.get('suggestedRulesCover', ''))}")
         if edits and may_edit_rules(request):
             lines.append("  e  edit the rule")
     if checks := request.get("projectChecks"):
-        lines.append("  c  yes, allow the project's checks always in this place:")
+        lines.append("  c  yes, allow the project's checks always in this folder:")
         lines.append(f"     {', '.join(_show(rule) for rule in checks)}")
     lines.append("  4  no (or n); or type what to do instead")
     return "\n".join(lines) + "\n"

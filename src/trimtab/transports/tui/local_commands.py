@@ -1,7 +1,6 @@
 """Commands of the interface: those it answers itself, and those it passes to the session."""
 
 import asyncio
-import base64
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
@@ -11,12 +10,13 @@ from prompt_toolkit.enums import EditingMode
 from trimtab.config.edit import change_field
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.run import Measured
-from trimtab.runtime.commands import ALIASES, COMMANDS, find_command
+from trimtab.runtime.commands import COMMANDS, find_command, get_command, list_usages
 from trimtab.runtime.commands import list_commands as offered_commands
 from trimtab.session.store import SessionStore
 from trimtab.transports.tui.cells import Line, Span
 from trimtab.transports.tui.completion import CommandRow
 from trimtab.transports.tui.diff import count_lines, render_diff
+from trimtab.transports.tui.other_programs import copy_text
 
 if TYPE_CHECKING:
     from trimtab.transports.tui.app import Tui
@@ -46,7 +46,7 @@ def list_commands(tui: "Tui") -> Sequence[CommandRow]:
         rows += [
             CommandRow(name=skill.name, help=skill.description, source="skill")
             for skill in custom.skills.active
-            if skill.user_invocable and skill.name not in COMMANDS
+            if skill.user_invocable and skill.name not in {row.name for row in rows}
         ]
     return rows
 
@@ -56,15 +56,14 @@ def handles(tui: "Tui", text: str) -> bool:
     match = _NAME.fullmatch(text.strip())
     if match is None or tui.live is None:
         return False
-    name = ALIASES.get(match[1].lower(), match[1].lower())
-    command = COMMANDS.get(name)
-    if command is None or name in _THROUGH_THE_QUEUE:
+    command = get_command(tui.live, match[1].lower())
+    if command is None or command.is_prompt or command.name in _THROUGH_THE_QUEUE:
         return False
-    if name == "queue" and (match[2] or "").startswith("send"):
+    if command.name == "queue" and (match[2] or "").startswith("send"):
         return tui.busy  # an idle session must be woken to send them
     if not tui.busy or command.while_busy:
         return True
-    waits = command.handler is not None and (name not in LOCAL or bool(match[2]))
+    waits = command.handler is not None and (command.name not in LOCAL or bool(match[2]))
     return not waits
 
 
@@ -90,12 +89,17 @@ async def run(tui: "Tui", text: str) -> None:
     tui.status.refresh()
 
 
+def say_kept(tui: "Tui", text: str, session_id: str) -> None:
+    """Say how to come back to another session, with the command on a line of its own."""
+    tui.transcript.say(f"{text}\n  trimtab --resume={session_id}", "dim")
+
+
 async def clear(tui: "Tui", _: str) -> None:
     """Begin a new session."""
     old = tui.live
     assert old is not None
     if await tui.open(tui.opening.new):
-        tui.transcript.say(f"The old session is kept: trimtab --resume={old.id}", "dim")
+        say_kept(tui, "The old session is kept:", old.id)
 
 
 async def worktree(tui: "Tui", name: str) -> None:
@@ -103,7 +107,61 @@ async def worktree(tui: "Tui", name: str) -> None:
     old = tui.live
     assert old is not None
     if await tui.open(lambda client: tui.opening.isolated(client, name)):
-        tui.transcript.say(f"The old session is kept: trimtab --resume={old.id}", "dim")
+        say_kept(tui, "The old session is kept:", old.id)
+
+
+async def fork(tui: "Tui", name: str) -> None:
+    """Go on in a copy of the session; while the agent works, stay with the original."""
+    old = tui.live
+    assert old is not None
+    if tui.busy:
+        tui.transcript.say(await old.run_command(f"/fork {name}".rstrip()) or "")
+        return
+    copy = await old.fork(name or None)
+    if await tui.open(lambda client: tui.opening.resume(client, copy), past=False):
+        say_kept(tui, "This is a copy; the original is kept:", old.id)
+
+
+async def ask(tui: "Tui", question: str) -> None:
+    """Show the answer to a question beside the conversation."""
+    assert tui.live is not None
+    tui.say_briefly("Asking beside the conversation …")
+    tui.transcript.add_markdown(await tui.live.run_command(f"/ask {question}") or "")
+
+
+async def search(tui: "Tui", words: str) -> None:
+    """Search this conversation."""
+    from trimtab.transports.tui.conversation_search import conversation_panel
+
+    tui.panel = await asyncio.to_thread(conversation_panel, tui)
+    if tui.panel is not None and words:
+        tui.panel.type(words)
+
+
+async def settings(tui: "Tui", arguments: str) -> None:
+    """Open the settings; with arguments as in plain lines."""
+    from trimtab.transports.tui.setup_panels import settings_panel
+
+    if not await answered(tui, "settings", arguments):
+        tui.panel = settings_panel(tui)
+
+
+async def agent(tui: "Tui", arguments: str) -> None:
+    """Choose the agent to work as; with an argument as in plain lines."""
+    from trimtab.transports.tui.setup_panels import agents_panel
+
+    if not await answered(tui, "agent", arguments):
+        tui.panel = agents_panel(tui)
+
+
+async def session(tui: "Tui", arguments: str) -> None:
+    """Show the facts of the session, or its plan as it is rendered."""
+    assert tui.live is not None
+    answer = await tui.live.run_command(f"/session {arguments}".rstrip()) or ""
+    if arguments == "plan":
+        tui.transcript.add_markdown(answer)
+    else:
+        tui.transcript.say(answer)
 
 
 async def leave(tui: "Tui", _: str) -> None:
@@ -117,13 +175,19 @@ async def copy(tui: "Tui", _: str) -> None:
     if not answer:
         tui.transcript.say("There is no answer to copy yet.", "dim")
         return
-    data = base64.b64encode(answer.encode("utf-8", "replace")).decode()
-    tui.screen.write(f"\x1b]52;c;{data}\x07")
+    copy_text(tui, answer)
     tui.transcript.say(f"Copied the last answer ({len(answer):,} characters).", "dim")
 
 
 async def rewind(tui: "Tui", _: str) -> None:
     tui.actions.rewind()
+
+
+async def show_help(tui: "Tui", arguments: str) -> None:
+    """Show all commands in two columns, or how to write one."""
+    assert tui.live is not None
+    if not await answered(tui, "help", arguments):
+        tui.transcript.say_pairs(list_usages(tui.live))
 
 
 async def history(tui: "Tui", arguments: str) -> None:
@@ -271,11 +335,15 @@ async def answered(tui: "Tui", name: str, arguments: str) -> bool:
 
 
 LOCAL: dict[str, LocalCommand] = {
+    "agent": agent,
+    "ask": ask,
     "clear": clear,
     "context": context,
     "copy": copy,
     "diff": diff,
     "exit": leave,
+    "fork": fork,
+    "help": show_help,
     "history": history,
     "mcp": mcp,
     "model": model,
@@ -283,6 +351,9 @@ LOCAL: dict[str, LocalCommand] = {
     "queue": queue,
     "resume": resume,
     "rewind": rewind,
+    "search": search,
+    "session": session,
+    "settings": settings,
     "skills": skills,
     "tasks": tasks,
     "theme": theme,

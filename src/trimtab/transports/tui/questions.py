@@ -166,8 +166,8 @@ def _permission(part: Question, _: int, approval: JsonObject | None = None) -> A
         )
         choices.append(
             Choice(
-                label=f"yes, allow {named} always in this place",
-                short="yes, always in this place",
+                label=f"yes, allow {named} always in this folder",
+                short="yes, always in this folder",
                 keys=("3",),
                 value=Answer(kind="approve-for-location", approval=approval),
             )
@@ -178,7 +178,7 @@ def _permission(part: Question, _: int, approval: JsonObject | None = None) -> A
         notes.append((("dim", f"  c allows {', '.join(show(rule) for rule in checks)}"),))
         choices.append(
             Choice(
-                label="yes, allow the project's checks always in this place",
+                label="yes, allow the project's checks always in this folder",
                 short="yes, the project's checks always",
                 keys=("c",),
                 value=approve_checks(request),

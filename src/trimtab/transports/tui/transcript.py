@@ -160,6 +160,14 @@ class Transcript:
         self._settle()
         self._ready.append(lambda _: lines)
 
+    def add_markdown(self, text: str) -> None:
+        """Add a text with its Markdown rendered."""
+        self._settle()
+        stream = new_stream()
+        stream.feed(neutralise(text))
+        stream.end()
+        self._ready.append(stream.take)
+
     def blank(self) -> None:
         """Separate what follows by an empty line."""
         self._settle()
@@ -437,7 +445,8 @@ def describe_call(part: ToolInvocation, diff: str) -> Line:
         style = "error"
     name, _, rest = neutralise(part.title).partition(" ")
     facts = []
-    if (took := elapsed(part.started, part.completed)) and took != "0 s":
+    took = elapsed(part.started, part.completed)
+    if took not in ("", "0 s") and part.state not in ("rejected", "denied"):  # a person took it
         facts.append(took)
     if part.state != "completed":
         facts.append(part.state)
