@@ -6,7 +6,7 @@ from trimtab.config.host_settings import is_enabled
 from trimtab.config.settings import Settings
 from trimtab.transports.tui.app import Preferences
 from trimtab.transports.tui.links import has_links
-from trimtab.transports.tui.theme import DARK, NONE, THEMES
+from trimtab.transports.tui.theme import NONE, THEMES, choose_theme
 
 NOTIFICATIONS = ("off", "bell", "notification")
 EDITOR_MODES = ("emacs", "vi", "vim")
@@ -17,11 +17,11 @@ def read_preferences(
 ) -> Preferences:
     """Return the preferences of the person's settings; unknown values are told and not used."""
     names = {
-        "theme": (settings.get("theme", str, "dark"), tuple(THEMES)),
+        "theme": (settings.get("theme", str, "auto"), tuple(THEMES)),
         "notifications": (settings.get("notifications", str, "bell"), NOTIFICATIONS),
         "editorMode": (settings.get("editorMode", str, "emacs"), EDITOR_MODES),
     }
-    theme = THEMES.get(names["theme"][0], DARK)
+    theme = choose_theme(names["theme"][0], env)
     if no_color or env.get("NO_COLOR"):
         theme = NONE
     status = settings.get("statusLine", dict, {})

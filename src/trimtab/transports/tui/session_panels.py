@@ -7,7 +7,7 @@ from trimtab.contracts.errors import UsageError
 from trimtab.host.session_list import list_sessions
 from trimtab.transports.tui.first_model import list_models
 from trimtab.transports.tui.panels import Panel, Row, find_in, local_time
-from trimtab.transports.tui.theme import THEMES
+from trimtab.transports.tui.theme import THEMES, choose_theme
 from trimtab.transports.tui.view import MenuItem
 
 if TYPE_CHECKING:
@@ -54,6 +54,15 @@ async def model_panel(tui: "Tui") -> Panel:
     return Panel("Use which model?", find_in(rows), choose)
 
 
+ABOUT_THEMES = {
+    "auto": "the 16 colours of your terminal's own scheme",
+    "dark": "for a dark background",
+    "light": "for a light background",
+    "high-contrast": "for a black background",
+    "none": "no colours",
+}
+
+
 def theme_panel(tui: "Tui") -> Panel:
     """Return the picker of themes."""
 
@@ -61,7 +70,8 @@ def theme_panel(tui: "Tui") -> Panel:
         tui.panel = None
         use_theme(tui, name)
 
-    panel = Panel("Use which colours?", find_in([Row(MenuItem(n), n) for n in THEMES]), choose)
+    rows = [Row(MenuItem(name, about), name) for name, about in ABOUT_THEMES.items()]
+    panel = Panel("Use which colours?", find_in(rows), choose)
     panel.digits = True
     return panel
 
@@ -70,7 +80,7 @@ def use_theme(tui: "Tui", name: str) -> None:
     """Use a theme from now on, and save it."""
     if name not in THEMES:
         raise UsageError(f"Unknown theme {name!r}; use one of {', '.join(THEMES)}.")
-    tui.painter.theme = tui.preferences.adapt(THEMES[name])
+    tui.painter.theme = tui.preferences.adapt(choose_theme(name, tui.terminal.env))
     change_field(tui.terminal.home.settings, "theme", name)
     tui.transcript.say(f"The theme is {name}.", "dim")
     tui.request_frame()
