@@ -16,6 +16,7 @@ from trimtab.contracts.json_text import encode_json
 from trimtab.contracts.text import count, neutralise
 from trimtab.policy.git_programs import find_git_programs
 from trimtab.runtime.live import LiveSession
+from trimtab.runtime.session_views import describe_tokens
 from trimtab.transports.tui.cells import Line, width, wrap
 from trimtab.version import __version__
 from trimtab.workspace.git import Git
@@ -168,11 +169,6 @@ def describe_session(live: LiveSession) -> JsonObject:
         },
         "mode": live.mode,
     }
-
-
-def describe_tokens(number: int) -> str:
-    """Return a number of tokens in thousands: `200k`."""
-    return f"{number // 1000}k" if number >= 1000 else str(number)
 
 
 LONGEST_NAME = 40

@@ -12,11 +12,10 @@ from trimtab.contracts.run import Prompt
 from trimtab.contracts.text import neutralise
 from trimtab.host.agent_lines import AgentLines
 from trimtab.host.requests import handle_request
-from trimtab.loop.ledger import Ledger
 from trimtab.runtime.live import LiveSession
+from trimtab.runtime.session_views import describe_spending
 from trimtab.transports.tui.other_programs import page
 from trimtab.transports.tui.panels import Key, Panel, Row, find_in
-from trimtab.transports.tui.status import describe_tokens
 from trimtab.transports.tui.transcript import describe_seconds
 from trimtab.transports.tui.view import MenuItem
 
@@ -148,24 +147,22 @@ def list_background(tui: "Tui") -> list[str]:
 def list_task_rows(tui: "Tui", live: LiveSession) -> list[Row]:
     """Return a row for each agent and command, below the agent that started it."""
     tasks = live.tasks.describe()
-    budget = live.controls.agent.budget
-    spent = budget.spending().agents if isinstance(budget, Ledger) else {}
     rows: list[Row] = []
 
     def add(caller: str, depth: int) -> None:
         for task in tasks:
             if (task.get("callerId") or task.get("agentId") or live.id) == caller and depth < 9:
-                rows.append(_task_row(tui, task, depth, spent.get(task["id"], (0, 0.0))[0]))
+                rows.append(_task_row(tui, task, depth))
                 if task["id"] != caller:
                     add(task["id"], depth + 1)
 
     add(live.id, 0)
     shown = {row.value for row in rows}
     rest = [task for task in tasks if task["id"] not in shown]
-    return [*rows, *(_task_row(tui, task, 0, 0) for task in rest)]
+    return [*rows, *(_task_row(tui, task, 0) for task in rest)]
 
 
-def _task_row(tui: "Tui", task: JsonObject, depth: int, tokens: int) -> Row:
+def _task_row(tui: "Tui", task: JsonObject, depth: int) -> Row:
     task_id = task["id"]
     state = "interrupted" if task.get("interrupted") else str(task.get("status", ""))
     facts = [state]
@@ -173,8 +170,8 @@ def _task_row(tui: "Tui", task: JsonObject, depth: int, tokens: int) -> Row:
         facts.append(describe_seconds(seconds_since(task.get("startedAt"))))
         if (seen := tui.transcript.agent_seen.get(task_id)) is not None:
             facts.append(f"last output {describe_seconds(time.monotonic() - seen)} ago")
-    if tokens:
-        facts.append(f"{describe_tokens(tokens)} tokens")
+    if spent := describe_spending(task):
+        facts.append(spent)
     if task["type"] == "shell":
         label = f"$ {task.get('command', '')}"
     else:
