@@ -137,7 +137,7 @@ async def test_the_list_of_tasks_says_what_each_agent_used_of_its_budget(
     tmp_path: Path, limits: LimitOptions, said: str
 ) -> None:
     rules = script(
-        on("go", tools=[start("Count.")]),
+        {"tools": [start("Count.")]},
         on("Count", text="3", usage={"input": 900, "output": 100}),
     )
     async with opened(tmp_path, rules, limits=limits) as (live, _, _):
