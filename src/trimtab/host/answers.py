@@ -33,7 +33,8 @@ def describe_permission(question: Question) -> str:
     if question.kind != "permission" or question.answer not in OUTCOMES:
         return ""
     asked = neutralise(show_request(question.request).question, "approval")
-    return f"{asked} — {OUTCOMES[question.answer]}"
+    words = " ".join(neutralise(question.words).split())
+    return f"{asked} — {OUTCOMES[question.answer]}{f': {words}' if words else ''}"
 
 
 def describe_exchange(call: ToolInvocation) -> str:

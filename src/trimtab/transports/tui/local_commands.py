@@ -25,6 +25,10 @@ _NAME = re.compile(r"/([\w?:.-]+)(?:\s+(.*))?", re.DOTALL)
 _THROUGH_THE_QUEUE = {"compact"}
 """Commands that take long: they go through the session's queue, so that Esc stops them."""
 
+_PART = re.compile(r"  +[\d,]+  (?:system|tool): ")
+LARGEST = 5
+"""Parts of the context that are shown; Ctrl-O opens all."""
+
 LocalCommand = Callable[["Tui", str], Awaitable[None]]
 
 
@@ -244,7 +248,15 @@ async def context(tui: "Tui", _: str) -> None:
     measured, limit = tui.live.context
     if measured is not None:
         tui.transcript.add_lines([context_bar(measured, limit, columns - 1)])
-    tui.transcript.say(await tui.live.run_command("/context") or "")
+    text = await tui.live.run_command("/context") or ""
+    lines = text.split("\n")
+    parts = [line for line in lines if _PART.match(line)]
+    tui.transcript.say("\n".join(line for line in lines if line not in parts))
+    largest = sorted(parts, key=lambda line: -int(line.split()[0].replace(",", "")))
+    tui.transcript.fold("context", text)
+    tui.transcript.say("\n".join(largest[:LARGEST]))
+    if len(parts) > LARGEST:
+        tui.transcript.say(f"  … {len(parts) - LARGEST} smaller parts (Ctrl-O)", "dim")
 
 
 def context_bar(measured: Measured, limit: int, columns: int) -> Line:

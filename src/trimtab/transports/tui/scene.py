@@ -48,7 +48,8 @@ def _view_editor(tui: "Tui") -> EditorView:
         return EditorView(tui.panel.query, len(tui.panel.query), tui.panel.mark, "")
     if tui.asking.typing_words:
         choice = tui.asking.words_for
-        mark, hint = "rule: " if choice and choice.rule else "your words: ", ""
+        mark = "rule: " if choice and choice.rule else "your words: "
+        hint = "Enter sends them, Esc goes back"
     elif tui.asking.current is not None and tui.asking.current.asked.words_only:
         hint = ANSWER_HINT
     elif tui.editor.text.startswith("!"):

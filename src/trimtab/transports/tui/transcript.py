@@ -4,6 +4,8 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from trimtab.contracts.text import count, neutralise
 from trimtab.host.answers import describe_exchange, describe_permission
 from trimtab.host.calls import describe_edits
@@ -25,7 +27,7 @@ from trimtab.host.parts import (
     ToolInvocation,
     UserPrompt,
 )
-from trimtab.transports.tui.cells import Line, Span, plain, width, wrap
+from trimtab.transports.tui.cells import Line, Span, clip, plain, width, wrap
 from trimtab.transports.tui.diff import count_lines, render_diff
 
 if TYPE_CHECKING:
@@ -248,7 +250,7 @@ class Transcript:
         self._ended_reasoning = self._reasoning_key
         took = elapsed(self._reasoning_began, ended)
         title = f"thought for {took}" if took not in ("", "0 s") else "thought"
-        self._fold(title, text)
+        self.fold(title, text)
         self.say(f"∴ {title}", "dim italic")
 
     def _call(self, part: ToolInvocation, now: float) -> None:
@@ -262,11 +264,13 @@ class Transcript:
                 self.call_started[part.key] = now
             self.calls[part.key] = part
             return
-        self.calls.pop(part.key, None)
+        before = self.calls.pop(part.key, None)
         self.call_started.pop(part.key, None)
         self._end_reasoning("")
+        if part.state == "interrupted" and before is not None and before.output:
+            part = msgspec.structs.replace(part, output=before.output)  # what it printed so far
         if part.state == "completed" and part.name in _QUIET and not part.server:
-            self._fold(part.title, part.output)
+            self.fold(part.title, part.output)
             self._quiet.append(part)
             return
         self._settle()
@@ -290,15 +294,16 @@ class Transcript:
             return
         diff = part.detail if "\n@@ " in part.detail else ""
         head = describe_call(part, diff)
-        self._fold(neutralise(part.title), diff or part.output or part.error)
-        self._ready.append(lambda columns: wrap(head, columns - 1, "  "))
+        self.fold(neutralise(part.title), diff or part.output or part.error)
+        self._ready.append(lambda columns: [fit_call(head, columns - 1)])
         if diff and find_hunks(diff) in self._written_diffs:
             self._written_diffs.discard(find_hunks(diff))
         elif diff:
             lines = render_diff(diff, DIFF_LINES)
             self._ready.append(lambda _: lines)
-        elif part.state != "completed" or part.exit_code:
-            output = part.error if part.state != "completed" else part.output
+        elif part.state != "rejected" and (part.state != "completed" or part.exit_code):
+            stopped = part.state in ("completed", "interrupted")  # else the error says it all
+            output = part.output if stopped else part.error
             rows = [row for row in printed_rows(neutralise(output)) if row.strip()]
             shown = rows[-FAILURE_LINES:] if part.exit_code else rows[:FAILURE_LINES]
             self._ready.append(
@@ -322,7 +327,7 @@ class Transcript:
         quiet, self._quiet = self._quiet, []
         if len(quiet) == 1:
             head = describe_call(quiet[0], "")
-            self._ready.append(lambda columns: wrap(head, columns - 1, "  "))
+            self._ready.append(lambda columns: [fit_call(head, columns - 1)])
         elif quiet:
             read = sum(_QUIET[call.name] == "read" for call in quiet)
             searched = len(quiet) - read
@@ -331,7 +336,8 @@ class Transcript:
             line: Line = (("success", "● "), ("", ", ".join(texts)))
             self._ready.append(lambda _: [line])
 
-    def _fold(self, title: str, text: str) -> None:
+    def fold(self, title: str, text: str) -> None:
+        """Keep a text that Ctrl-O opens."""
         if text:
             self.folded = [*self.folded[-FOLDED_KEPT:], Folded((title, neutralise(text)))]
 
@@ -443,7 +449,7 @@ def describe_call(part: ToolInvocation, diff: str) -> Line:
     style, mark = _MARKS.get(part.state, ("error", "●"))
     if part.exit_code:
         style = "error"
-    name, _, rest = neutralise(part.title).partition(" ")
+    name, _, rest = neutralise(part.title).replace("\n", " ").partition(" ")
     facts = []
     took = elapsed(part.started, part.completed)
     if took not in ("", "0 s") and part.state not in ("rejected", "denied"):  # a person took it
@@ -458,9 +464,14 @@ def describe_call(part: ToolInvocation, diff: str) -> Line:
     elif part.state == "completed" and (lines := len(printed_rows(part.output))) > 1:
         facts.append(count(lines, "line"))
     spans: list[Span] = [(style, f"{mark} "), ("bold", name), ("", f" {rest}" if rest else "")]
-    if facts:
-        spans.append(("dim", f" · {' · '.join(facts)}"))
+    spans.append(("dim", "".join(f" · {fact}" for fact in facts)))
     return tuple(spans)
+
+
+def fit_call(head: Line, limit: int) -> Line:
+    """Return the line of a finished call as one row: a long title is cut, the outcome is not."""
+    *title, facts = head
+    return (*clip(title, max(8, limit - width(facts[1]))), facts)
 
 
 def printed_rows(output: str) -> list[str]:

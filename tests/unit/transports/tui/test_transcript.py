@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from trimtab.contracts.text import neutralise
-from trimtab.host.parts import Markdown, Notice, Part, UserPrompt
+from trimtab.host.parts import Markdown, Notice, Part, ToolInvocation, UserPrompt
 from trimtab.transports.tui.cells import plain
 from trimtab.transports.tui.transcript import Transcript
 
@@ -92,3 +92,39 @@ def test_what_follows_an_error_in_the_midst_of_an_answer_is_still_written() -> N
     transcript.apply(Markdown(key="m", text="First.\nSecond.", delta="Second.", done=True))
     lines = [plain(line) for line in transcript.take(40) if plain(line)]
     assert lines == ["First.", "Error: A server failed.", "Second."]
+
+
+def _show_call(**fields: Any) -> list[str]:
+    """Return the lines of a call that ran and ended."""
+    transcript = Transcript()
+    call: dict[str, Any] = {"key": "c", "call_id": "c", "name": "bash"}
+    transcript.apply(ToolInvocation(**call, title="bash x", state="running", output="one\ntwo\n"))
+    transcript.apply(ToolInvocation(**call, **fields))
+    return [plain(line) for line in transcript.take(40)]
+
+
+def test_a_finished_call_is_one_row_whose_outcome_is_not_cut() -> None:
+    title = "bash for name in *; do\n  cat $name | sort | uniq --count\ndone"
+    started, completed = "2026-01-01T00:00:00Z", "2026-01-01T00:00:12Z"
+    (head,) = _show_call(
+        title=title, state="completed", output="x\ny", started=started, completed=completed
+    )
+    assert head.startswith("● bash for name")
+    assert head.endswith("… · 12 s · 2 lines")
+    assert len(head) <= 39
+
+
+def test_what_an_interrupted_command_printed_stays() -> None:
+    lines = _show_call(title="bash x", state="interrupted", error="The execution was interrupted.")
+    assert lines == ["◌ bash x · interrupted", "  │ one", "  │ two"]
+
+
+def test_a_rejected_call_does_not_repeat_the_answer_and_its_time() -> None:
+    lines = _show_call(
+        title="bash x",
+        state="rejected",
+        error="The user rejected this tool call.",
+        started="2026-01-01T00:00:00Z",
+        completed="2026-01-01T00:00:12Z",
+    )
+    assert lines == ["● bash x · rejected"]
