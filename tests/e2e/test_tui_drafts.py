@@ -20,7 +20,7 @@ async def test_a_pasted_draft_survives_the_words_of_a_refusal(cli: Cli) -> None:
         terminal.type("5")
         await terminal.sees("your words:")
         terminal.type("use another name\r")
-        await terminal.shows("They said: use another name")
+        await terminal.shows("— no: use another name")
         await terminal.sees(r"› \[paste 1: 300 lines\]")
         terminal.type("\r")
         await terminal.shows(r"made\.|Read\.")

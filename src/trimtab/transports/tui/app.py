@@ -518,7 +518,7 @@ class Tui:
         write_long_question(self, columns, rows)
         finished = self._finish_lines(columns)
         frame = lay_out(self.transcript, build_scene(self, now, columns, rows))
-        if text := self.painter.paint(finished, frame, columns):
+        if text := self.painter.paint(finished, frame, columns, rows):
             self.screen.write(text)
         if self.asking.current is not None:
             self.asking.on_shown(now)

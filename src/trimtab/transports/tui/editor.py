@@ -97,7 +97,7 @@ class Editor:
     def paste(self, text: str) -> None:
         """Insert pasted text; a long one as a placeholder."""
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-        lines = text.count("\n") + 1
+        lines = text.removesuffix("\n").count("\n") + 1
         if lines <= FOLDED_LINES and len(text) <= FOLDED_CHARACTERS:
             self.buffer.insert_text(text)
             return

@@ -81,7 +81,8 @@ async def run(tui: "Tui", text: str) -> None:
     if tui.busy and not command.while_busy:
         raise UsageError(f"/{command.name} is not possible while the agent works; Esc stops it.")
     tui.transcript.blank()
-    tui.transcript.say(f"> {text.strip()}", "person")
+    if arguments or command.name not in PANELS:  # a panel that is closed again leaves no trace
+        tui.transcript.say(f"> {text.strip()}", "person")
     if (local := LOCAL.get(command.name)) is not None:
         await local(tui, arguments)
     else:
@@ -373,3 +374,10 @@ LOCAL: dict[str, LocalCommand] = {
     "vim": vim,
     "worktree": worktree,
 }
+PANELS = frozenset(
+    (
+        *("agent", "history", "mcp", "model", "permissions", "queue", "resume", "rewind"),
+        *("search", "settings", "skills", "tasks", "theme", "undo"),
+    )
+)
+"""Commands that open a panel if they have no arguments."""
