@@ -298,7 +298,6 @@ class Actions:
 
     def _move(self, step: int) -> None:
         tui = self._tui
-        self._tell_history()
         if tui.panel is not None:
             tui.panel.move(step)
         elif tui.completer.menu is not None:
@@ -311,6 +310,7 @@ class Actions:
             tui.editor.go_up()
         else:
             tui.editor.go_down()
+        self._tell_history()
         tui.request_frame()
 
     def _take_back(self) -> bool:
@@ -475,6 +475,16 @@ class Actions:
         tui.editor.clear()
         if not self._end_command():
             tui.say_briefly("The draft is in the history: Up brings it back.")
+
+    def keep_drafts(self) -> bool:
+        """Put what is typed and not sent into the history; return True if there was something."""
+        editor, kept = self._tui.editor, False
+        for draft in (self._saved_draft, self._aside or Draft(), editor.save()):
+            editor.restore(draft)
+            if editor.text.strip():
+                self._tui.history.add(editor.take())
+                kept = True
+        return kept
 
     def closes_by_escape(self) -> bool:
         """Return True if Esc has something to close before it changes the mode of vi keys."""

@@ -302,6 +302,8 @@ class Tui:
         if live is not None and live.projections.title.text:
             self.transcript.blank()
             self.transcript.say(f"Resume with: trimtab --resume={live.id}", "dim")
+        if self.actions.keep_drafts():
+            self.transcript.say("Your draft is in the history: Up brings it back.", "dim")
         self.transcript.settle()
         lines = self._finish_lines(columns)
         text = "".join(f"{encode(line, self.painter.theme)}\r\n" for line in lines)

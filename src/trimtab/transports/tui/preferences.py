@@ -36,9 +36,12 @@ def read_preferences(
         plain_diff=plain_diff,
         links=is_enabled(settings, "terminalLinks.enabled") and has_links(env),
         title=not env.get("COPILOT_DISABLE_TERMINAL_TITLE"),
-        problems=tuple(
-            f"The setting {name} has no value {value!r}; use one of {', '.join(known)}."
-            for name, (value, known) in names.items()
-            if value not in known
+        problems=(
+            *(problem.sentence for problem in settings.problems if not problem.note),
+            *(
+                f"The setting {name} has no value {value!r}; use one of {', '.join(known)}."
+                for name, (value, known) in names.items()
+                if value not in known
+            ),
         ),
     )
