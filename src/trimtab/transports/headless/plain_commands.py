@@ -6,7 +6,7 @@ from trimtab.config.paths import Home
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.text import count, neutralise
 from trimtab.host.conversation_lines import find_entries, read_entries
-from trimtab.host.session_list import list_sessions
+from trimtab.host.session_list import list_resumable
 from trimtab.runtime.live import LiveSession
 from trimtab.runtime.queue_command import shorten
 from trimtab.session.store import SessionStore
@@ -89,9 +89,9 @@ def _listed(home: Home, own: str) -> list[tuple[str, str]]:
     found = [
         (
             summary.id,
-            neutralise(f"{shorten(summary.name or summary.title or 'no name')}  {summary.id}"),
+            neutralise(f"{shorten(summary.name or summary.title)}  {summary.id}"),
         )
-        for summary in list_sessions(home)
-        if summary.id != own and not summary.problem and not summary.in_use
+        for summary in list_resumable(home, own)
+        if not summary.in_use
     ]
     return found[:LISTED]

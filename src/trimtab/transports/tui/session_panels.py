@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from trimtab.config.edit import change_field
 from trimtab.contracts.errors import UsageError
-from trimtab.host.session_list import list_sessions
+from trimtab.host.session_list import list_resumable
 from trimtab.transports.tui.first_model import list_models
 from trimtab.transports.tui.panels import Panel, Row, find_in, local_time
 from trimtab.transports.tui.theme import THEMES, choose_theme
@@ -19,10 +19,8 @@ def sessions_panel(tui: "Tui") -> Panel:
     here = tui.terminal.cwd
     own = tui.live.id if tui.live is not None else ""
     rows = []
-    for summary in list_sessions(tui.terminal.home):
-        if summary.id == own or summary.problem:
-            continue
-        name = summary.name or summary.title or summary.id
+    for summary in list_resumable(tui.terminal.home, own):
+        name = summary.name or summary.title
         place = "" if summary.cwd == here else f", {summary.cwd}"
         used = " (in use)" if summary.in_use else ""
         remark = f"{local_time(summary.updated_at)}{place}{used}"
