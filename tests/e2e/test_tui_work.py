@@ -72,7 +72,7 @@ async def test_tasks_are_shown_with_their_state_read_written_to_and_stopped(cli:
         await terminal.shows("General purpose · cancelled")
         terminal.type("\x1b")
         await terminal.hides("▸ General purpose")
-        await terminal.shows("was stopped by the user")
+        await terminal.shows("◆ General purpose · cancelled")
         assert "system_notification" not in terminal.text
         await terminal.hides("Working")
 

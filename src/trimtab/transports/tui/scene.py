@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from trimtab.contracts.text import count, neutralise
-from trimtab.transports.tui.cells import Line
+from trimtab.transports.tui.cells import Line, wrap
 from trimtab.transports.tui.transcript import Transcript, describe_seconds
 from trimtab.transports.tui.view import MARK, EditorView, Menu, Scene
 
@@ -22,7 +22,8 @@ def build_scene(tui: "Tui", now: float, columns: int, rows: int) -> Scene:
     if tui.panel is not None:
         if tui.panel.changes:
             tui.panel.refresh()
-        heading, choices, detail = tui.panel.heading, tui.panel.menu, tui.panel.detail
+        heading = tuple(row for line in tui.panel.heading for row in wrap(line, columns - 1, "  "))
+        choices, detail = tui.panel.menu, tui.panel.detail
     elif tui.asking.current is not None:
         heading = tui.asking.heading(columns - 1, rows // 2)
         choices = tui.asking.menu(now, columns - 1)

@@ -184,8 +184,10 @@ class Transcript:
 
     def _prompt(self, part: UserPrompt) -> None:
         self.waiting.pop(f"queue {part.key}", None)
-        self.blank()
         text = neutralise(part.text)
+        if not text.strip() and part.source not in ("", "user"):
+            return  # a remark of ours to the model
+        self.blank()
         style, mark = (
             ("person", "> ") if part.source in ("", "user") else ("dim", f"{part.source}> ")
         )
@@ -385,6 +387,9 @@ class Transcript:
 
     def _notice(self, part: Notice) -> None:
         if not part.text:
+            return
+        if part.kind == "agent_completed":  # for the model; the row of the agent tells people
+            self.fold("the last message of an agent", part.text)
             return
         if part.kind == "abort":
             self._end_reasoning("")

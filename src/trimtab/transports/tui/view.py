@@ -211,7 +211,7 @@ def _question_rows(scene: Scene, limit: int) -> list[Line]:
     text = " ".join(neutralise(scene.detail).split())
     detail: list[Line] = [(("dim italic", f"  {text}"),)] if text and limit > 4 else []
     heading = list(scene.heading)
-    title = 1 if heading and limit - len(detail) > 2 else 0
+    title = max(0, min(1 if scene.asks else 2, len(heading), limit - len(detail) - 2))
     choices = lay_out_menu(scene.choices, limit - len(detail) - title) if scene.choices else []
     room = max(0, limit - len(choices) - len(detail))
     if len(heading) > room:

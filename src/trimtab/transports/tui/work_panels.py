@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 TAIL_BYTES = 1 << 20
 """Bytes of a command's output that its tail shows at most."""
+SILENT = 5.0
+"""Seconds without output after which the row of an agent says so."""
+LONGEST_LABEL = 36
+"""Characters of a task in its row; the rest of the row is for its state and its budget."""
 _ACTIONS = {
     "edit": "edit it: take it back into the editor",
     "now": "send it now: the agent reads it next",
@@ -168,10 +172,11 @@ def _task_row(tui: "Tui", task: JsonObject, depth: int) -> Row:
     facts = [state]
     if state == "running":
         facts.append(describe_seconds(seconds_since(task.get("startedAt"))))
-        if (seen := tui.transcript.agent_seen.get(task_id)) is not None:
-            facts.append(f"last output {describe_seconds(time.monotonic() - seen)} ago")
     if spent := describe_spending(task):
         facts.append(spent)
+    seen = tui.transcript.agent_seen.get(task_id)
+    if state == "running" and seen is not None and time.monotonic() - seen >= SILENT:
+        facts.append(f"silent for {describe_seconds(time.monotonic() - seen)}")
     if task["type"] == "shell":
         label = f"$ {task.get('command', '')}"
     else:
@@ -184,7 +189,8 @@ def _task_row(tui: "Tui", task: JsonObject, depth: int) -> Row:
     elif not tail:
         tail = str(task.get("latestResponse") or task.get("prompt") or "")
     label = " ".join(label.split())
-    item = MenuItem(f"{'  ' * depth}{label[:50]}", " · ".join(facts), detail=tail)
+    label = f"{'  ' * depth}{label}"
+    item = MenuItem(label[:LONGEST_LABEL], " · ".join(facts), detail=tail)
     return Row(item, task_id)
 
 

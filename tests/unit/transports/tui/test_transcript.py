@@ -128,3 +128,12 @@ def test_a_rejected_call_does_not_repeat_the_answer_and_its_time() -> None:
         completed="2026-01-01T00:00:12Z",
     )
     assert lines == ["● bash x · rejected"]
+
+
+def test_remarks_that_are_meant_for_the_model_are_not_written() -> None:
+    transcript = Transcript()
+    transcript.apply(UserPrompt(key="p", text="", source="budget"))
+    completed = "The agent general-purpose with the agent_id 1 has completed its work."
+    transcript.apply(Notice(key="n", level="info", kind="agent_completed", text=completed))
+    assert transcript.take(80) == []
+    assert transcript.folded == [("the last message of an agent", completed)]
