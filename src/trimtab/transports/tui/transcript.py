@@ -393,7 +393,7 @@ class Transcript:
             return
         if part.kind == "abort":
             self._end_reasoning("")
-        if part.kind == "abort" or part.level == "error":
+        if part.kind in ("abort", "retry") or part.level == "error":
             self._end_stream()  # no more of the message arrives
         if part.level == "answer":
             self.blank()

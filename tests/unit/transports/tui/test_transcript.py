@@ -72,11 +72,14 @@ def test_a_remark_stands_below_the_rows_that_were_there_and_above_those_that_fol
     assert lines.index("REMARK") < lines.index("The end.")
 
 
-def test_what_had_arrived_of_a_stopped_answer_stands_above_the_remark_that_it_was_stopped() -> None:
+@pytest.mark.parametrize("kind", ["abort", "retry"])
+def test_what_had_arrived_of_an_answer_stands_above_the_remark_that_it_was_cut_off(
+    kind: str,
+) -> None:
     transcript = Transcript()
     parts: tuple[Part, ...] = (
         Markdown(key="m", text="Half a sen", delta="Half a sen", done=False),
-        Notice(key="n", text="Stopped.", level="info", kind="abort"),
+        Notice(key="n", text="Stopped.", level="info", kind=kind),
     )
     for part in parts:
         transcript.apply(part)
