@@ -13,7 +13,7 @@ from clikit import Cli, bash, serving
 from livekit import Watch, opened
 from trimtab import LiveSession, Runtime, SessionOptions
 from trimtab.contracts.errors import UsageError
-from trimtab.contracts.options import Client
+from trimtab.contracts.options import Client, LimitOptions
 from trimtab.runtime.absent_commands import ABSENT
 from trimtab.runtime.commands import ALIASES, COMMANDS
 from trimtab.testing import Script, ScriptedProvider
@@ -244,3 +244,19 @@ async def test_help_says_how_to_write_a_command(tmp_path: Path) -> None:
     assert max(map(len, everything.splitlines())) < 110
     names = [line.split()[0] for line in everything.splitlines()[:-1]]
     assert names == sorted(names)
+
+
+async def test_usage_says_what_was_spent_and_changed_and_what_is_left(tmp_path: Path) -> None:
+    made = {"name": "create", "arguments": {"path": "made.txt", "file_text": "one\ntwo\n"}}
+    replies = [
+        {"tools": [made], "usage": {"input": 900, "output": 50, "cached": 600}},
+        {"text": "Made.", "usage": {"input": 1000, "output": 50}},
+    ]
+    limits = LimitOptions(max_tokens=1_000_000)
+    async with opened(tmp_path, replies, limits=limits) as (live, _, _):
+        await live.ask("make it")
+        lines = (await live.run_command("/usage") or "").splitlines()
+    assert lines[0].startswith("scripted: 2 calls, 1,900 tokens in (600 cached), 100 out, ")
+    assert lines[1] == "budget: 2,000 of 1,000,000 tokens"
+    assert lines[2].startswith("model time: ")
+    assert lines[3] == "changes: +2 -0 in 1 file"

@@ -528,6 +528,8 @@ COMMANDS = {
             "Start a session in a git worktree of its own.",
             setting="isolationOption.enabled",
         ),
-        SlashCommand("usage", "", "Show tokens and cost by model.", show_usage, while_busy=True),
+        SlashCommand(
+            "usage", "", "Show tokens, cost, time and changed lines.", show_usage, while_busy=True
+        ),
     )
 }

@@ -9,6 +9,7 @@ import msgspec
 from trimtab.agents.system_prompt import measure_parts
 from trimtab.contracts.text import count
 from trimtab.customize.overview import survey
+from trimtab.loop.ledger import Ledger
 from trimtab.providers.meter import ContextMeter
 from trimtab.providers.windows import DEFAULT
 from trimtab.runtime.queue_command import shorten
@@ -73,12 +74,28 @@ async def show_instructions(invocation: "Invocation") -> str:
 
 
 async def show_usage(invocation: "Invocation") -> str:
-    lines = [
-        f"{model}: {count(usage.requests, 'call')}, {count(usage.input_tokens or 0, 'token')} in, "
-        f"{usage.output_tokens or 0:,} out, {_money(usage.cost_usd)}"
-        for model, usage in invocation.live.projections.usage.models.items()
-    ]
-    return "\n".join(lines) or "No model calls yet."
+    """Return the tokens and cost of each model, the rest of the budget, time and changed lines."""
+    live = invocation.live
+    usage, changes = live.projections.usage, live.projections.changes
+    lines = []
+    for model, spent in usage.models.items():
+        cached = f" ({spent.cache_read_tokens:,} cached)" if spent.cache_read_tokens else ""
+        lines.append(
+            f"{model}: {count(spent.requests, 'call')}, "
+            f"{count(spent.input_tokens or 0, 'token')} in{cached}, "
+            f"{spent.output_tokens or 0:,} out, {_money(spent.cost_usd)}"
+        )
+    if not lines:
+        return "No model calls yet."
+    budget = invocation.run.agent.budget
+    if isinstance(budget, Ledger):
+        lines.append(f"budget: {budget.describe()}")
+    lines.append(f"model time: {usage.api_duration_ms / 1000:.1f} s")
+    lines.append(
+        f"changes: +{changes.lines_added:,} -{changes.lines_removed:,} in "
+        f"{count(len(changes.files), 'file')}"
+    )
+    return "\n".join(lines)
 
 
 def _money(usd: float | None) -> str:
