@@ -27,6 +27,8 @@ class CommandRow(msgspec.Struct, frozen=True, kw_only=True):
     while_busy: bool = True
     values: tuple[str, ...] = ()
     """Arguments that can be completed."""
+    find_values: Callable[[], Sequence[str]] | None = None
+    """Finds such arguments, if they are not always the same."""
 
 
 class Completion(msgspec.Struct, frozen=True):
@@ -113,7 +115,9 @@ class Completer:
 
     def _find_arguments(self, name: str, query: str) -> list[Completion]:
         row = next((row for row in self._commands() if row.name == name), None)
-        values = row.values if row is not None else ()
+        if row is None:
+            return []
+        values = row.values if row.find_values is None else row.find_values()
         return [
             Completion(value, len(query), MenuItem(value))
             for value in values

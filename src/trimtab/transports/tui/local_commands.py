@@ -10,6 +10,8 @@ from prompt_toolkit.enums import EditingMode
 from trimtab.config.edit import change_field
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.run import Measured
+from trimtab.runtime.agent_choice import list_agents
+from trimtab.runtime.choice_commands import list_settings
 from trimtab.runtime.commands import COMMANDS, find_command, get_command, list_usages
 from trimtab.runtime.commands import list_commands as offered_commands
 from trimtab.session.store import SessionStore
@@ -17,6 +19,7 @@ from trimtab.transports.tui.cells import Line, Span
 from trimtab.transports.tui.completion import CommandRow
 from trimtab.transports.tui.diff import count_lines, render_diff
 from trimtab.transports.tui.other_programs import copy_text
+from trimtab.transports.tui.theme import THEMES
 
 if TYPE_CHECKING:
     from trimtab.transports.tui.app import Tui
@@ -42,6 +45,7 @@ def list_commands(tui: "Tui") -> Sequence[CommandRow]:
             help=command.help,
             while_busy=command.while_busy,
             values=command.values,
+            find_values=find_values(tui, command.name),
         )
         for command in (COMMANDS.values() if live is None else offered_commands(live))
     ]
@@ -53,6 +57,20 @@ def list_commands(tui: "Tui") -> Sequence[CommandRow]:
             if skill.user_invocable and skill.name not in {row.name for row in rows}
         ]
     return rows
+
+
+def find_values(tui: "Tui", name: str) -> Callable[[], Sequence[str]] | None:
+    """Return a function that finds the arguments of a command; None if its row has them."""
+    live = tui.live
+    if live is None or name not in ("agent", "help", "settings", "theme"):
+        return None
+    finders: dict[str, Callable[[], Sequence[str]]] = {
+        "agent": lambda: ["default", *(agent.name for agent in list_agents(live))],
+        "help": lambda: [command.name for command in offered_commands(live)],
+        "settings": lambda: list(list_settings(live)),
+        "theme": lambda: list(THEMES),
+    }
+    return finders[name]
 
 
 def handles(tui: "Tui", text: str) -> bool:
