@@ -157,8 +157,8 @@ class Actions:
             return True
         typed = tui.editor.text[-chosen.replaced :] if chosen.replaced else ""
         if typed.startswith("/"):
-            names = [row.name for row in local_commands.list_commands(tui)]
-            return typed[1:] not in names
+            rows = local_commands.list_commands(tui)
+            return typed[1:] not in {name for row in rows for name in (row.name, *row.aliases)}
         return typed.startswith("@") and chosen.text.strip() != typed
 
     def queue_prompt(self) -> None:

@@ -12,7 +12,7 @@ from trimtab.contracts.errors import UsageError
 from trimtab.contracts.run import Measured
 from trimtab.runtime.agent_choice import list_agents
 from trimtab.runtime.choice_commands import list_settings
-from trimtab.runtime.commands import COMMANDS, find_command, get_command, list_usages
+from trimtab.runtime.commands import ALIASES, COMMANDS, find_command, get_command, list_usages
 from trimtab.runtime.commands import list_commands as offered_commands
 from trimtab.session.store import SessionStore
 from trimtab.transports.tui.cells import Line, Span
@@ -45,6 +45,7 @@ def list_commands(tui: "Tui") -> Sequence[CommandRow]:
             help=command.help,
             while_busy=command.while_busy,
             values=command.values,
+            aliases=tuple(alias for alias, name in ALIASES.items() if name == command.name),
             find_values=find_values(tui, command.name),
         )
         for command in (COMMANDS.values() if live is None else offered_commands(live))
