@@ -71,7 +71,7 @@ def _describe_activity(tui: "Tui", now: float) -> str:
     facts.append(describe_seconds(now - tui.working_since))
     if tokens := tui.tokens - tui.tokens_before:
         facts.append(count(tokens, "token"))
-    return " · ".join((*facts, "Esc stops"))
+    return " · ".join((*facts, "Esc stops" if tui.busy else "/tasks stops it"))
 
 
 def describe_work(transcript: Transcript) -> str:
