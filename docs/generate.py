@@ -12,6 +12,7 @@ from trimtab.config.host_settings import HOST_SETTINGS
 from trimtab.config.settings import known_settings
 from trimtab.contracts.customization import RUNTIME_NAMES
 from trimtab.contracts.events import FAMILIES, class_of
+from trimtab.runtime.absent_commands import ABSENT
 from trimtab.runtime.commands import ALIASES, COMMANDS
 from trimtab.runtimes.table import load_runtime
 from trimtab.tools.catalog import NAMES, load_tool
@@ -153,7 +154,11 @@ def terminal() -> str:
         usage = f"/{command.name} {command.arguments}".rstrip().replace("|", "\\|")
         lines.append(f"| `{usage}` | {command.help} | {'yes' if command.while_busy else 'waits'} |")
     other = ", ".join(f"`/{name}` is `/{command}`" for name, command in sorted(ALIASES.items()))
-    lines += ["", f"Other names: {other}.", ""]
+    lines += ["", f"Other names: {other}."]
+    lines += ["", "## Commands of Copilot CLI that do not exist here", ""]
+    lines += ["| command | what it answers |", "|---|---|"]
+    lines += [f"| `/{name}` | {text} |" for name, text in ABSENT.items()]
+    lines.append("")
     return "\n".join(lines)
 
 

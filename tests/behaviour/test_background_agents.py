@@ -123,6 +123,32 @@ async def test_each_change_of_the_tasks_is_announced_once(tmp_path: Path) -> Non
         assert live.tasks.describe() == []
 
 
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        (
+            LimitOptions(max_tokens=1_000_000),
+            r"general-purpose  1,000 of \d+k tokens  a part of it",
+        ),
+        (LimitOptions(), r"general-purpose  1,000 tokens  a part of it"),
+    ],
+)
+async def test_the_list_of_tasks_says_what_each_agent_used_of_its_budget(
+    tmp_path: Path, limits: LimitOptions, said: str
+) -> None:
+    rules = script(
+        {"tools": [start("Count.")]},
+        on("Count", text="3", usage={"input": 900, "output": 100}),
+    )
+    async with opened(tmp_path, rules, limits=limits) as (live, _, _):
+        await live.ask("go")
+        await settled(live)
+        (task,) = live.tasks.describe()
+        assert task["tokensUsed"] == 1000
+        assert 0 < task.get("maxTokens", 1) < 500_000
+        assert re.search(said, await live.run_command("/tasks") or "")
+
+
 async def test_an_idle_agent_takes_another_turn_with_what_it_knows(tmp_path: Path) -> None:
     rules = script(
         on("go", tools=[start("Count.", name="counter")]),

@@ -403,9 +403,13 @@ async def test_plain_lines_have_the_commands_of_the_terminal(cli: Cli) -> None:
                 ("/rewind 7", "Error: Unknown arguments '7'; write /rewind NUMBER"),
                 ("/rewind 1 files", "Rewound: 1 file restored"),
                 ("/theme light", "Plain lines have no colours"),
-                ("/resume", "1  an old question"),
+                ("/search made", r"● create .*made\.txt[\s\S]*\nMade\."),
+                ("/search", "write /search WORDS"),
+                ("/fork another way", "This is a copy. The original is kept: trimtab --resume="),
+                ("/session", "name    another way"),
+                ("/resume", "make it[\\s\\S]*2  an old question"),
                 ("/resume nosuch", "nosuch"),
-                ("/resume 1", "This is an old question again"),
+                ("/resume 2", "This is an old question again"),
                 ("/session", "name    an old question"),
             ):
                 terminal.forget()

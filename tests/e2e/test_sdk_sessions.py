@@ -481,6 +481,12 @@ async def test_commands_of_ours_are_listed_and_answered(sdk: Sdk) -> None:
         assert answer.text.startswith("scripted: ")
         with pytest.raises(Exception, match="Unknown command"):
             await talk.session.rpc.commands.invoke(rpc.CommandsInvokeRequest(name="dance"))
+        busy = {one.name: one.allow_during_agent_execution for one in listed.commands}
+        assert (busy["ask"], busy["compact"], busy["review"]) == (True, False, False)
+        review = rpc.CommandsInvokeRequest(name="review", input="the parser")
+        prompt = await talk.session.rpc.commands.invoke(review)
+        assert prompt.display_prompt == "/review the parser"
+        assert prompt.prompt.endswith("The person adds: the parser")
         counted = await talk.session.rpc.metadata.recompute_context_tokens(
             rpc.MetadataRecomputeContextTokensRequest(model_id="gpt-4.1")
         )

@@ -1,9 +1,11 @@
 """Drafts in a real terminal: what is typed or pasted survives questions, stops and refusals."""
 
+import json
 import os
+import signal
 
 from clikit import Cli, bash, serving
-from tuikit import conversing, prompts
+from tuikit import conversing, open_terminal, prompts
 
 PASTED = "\n".join(f"row {number} of the paste" for number in range(300))
 
@@ -20,7 +22,7 @@ async def test_a_pasted_draft_survives_the_words_of_a_refusal(cli: Cli) -> None:
         terminal.type("5")
         await terminal.sees("your words:")
         terminal.type("use another name\r")
-        await terminal.shows("They said: use another name")
+        await terminal.shows("— no: use another name")
         await terminal.sees(r"› \[paste 1: 300 lines\]")
         terminal.type("\r")
         await terminal.shows(r"made\.|Read\.")
@@ -123,3 +125,24 @@ async def test_files_are_completed_as_they_come_and_in_another_folder(cli: Cli) 
         terminal.type("\t\r")
         await terminal.shows("attached inner.txt")
         await terminal.shows(r"Read\.")
+
+
+async def test_a_signal_keeps_what_was_typed_and_damaged_settings_are_told(cli: Cli) -> None:
+    """The draft, and the one that a command stood beside, were lost with the process."""
+    (cli.home / "settings.json").write_text('{"theme": "pur')
+    async with serving([]) as server, open_terminal(cli.use(server)) as terminal:
+        await terminal.ready()
+        await terminal.shows(r"settings\.json:1: .*truncated")
+        terminal.type("my draft")
+        await terminal.sees("› my draft")
+        terminal.type("\x18")
+        await terminal.sees("Ctrl-X: e editor")
+        terminal.type("/")
+        await terminal.sees("› /\n")
+        terminal.type("mod")
+        await terminal.sees("› /mod")
+        terminal.process.send_signal(signal.SIGTERM)
+        assert await terminal.ends() == 143
+        await terminal.shows("Your draft is in the history")
+    lines = (cli.home / "prompt-history.jsonl").read_text().splitlines()
+    assert [json.loads(line)["text"] for line in lines] == ["my draft", "/mod"]

@@ -105,7 +105,7 @@ async def test_damaged_history_and_unknown_settings_are_one_remark_each(cli: Cli
         path.write_bytes(b"\n".join(lines) + b"\n")
     async with serving([{"text": "On."}]) as server, conversing(cli.use(server)) as terminal:
         await terminal.ready()
-        await terminal.shows("The setting theme has no value 'purple'; use one of dark, light")
+        await terminal.shows("The setting theme has no value 'purple'; use one of auto, dark")
         await terminal.shows("The setting editorMode has no value 'nano'")
         terminal.type("\x1b[A")
         await terminal.sees("› a good one")

@@ -172,7 +172,7 @@ async def test_a_rejection_takes_words_that_the_model_reads(cli: Cli) -> None:
         terminal.type("5")
         await terminal.sees("your words")
         terminal.type("call it done\r")
-        await terminal.shows("They said: call it done")
+        await terminal.shows("— no: call it done")
         await terminal.ready()
         terminal.type("go on\r")
         await terminal.shows(r"Understood\.")

@@ -104,7 +104,7 @@ async def test_the_prose_of_a_question_wraps_at_words_and_its_choices_are_whole(
         await terminal.may_answer()
         shown = terminal.text
         assert "  2/!  yes, in this session\n" in shown
-        assert "  3    yes, always in this place\n" in shown
+        assert "  3    yes, always in this folder\n" in shown
         notes = shown[shown.index("  why: ") : shown.rindex("Run this command?")]
         rows = notes.rstrip().split("\n")
         assert all(row.startswith(("  why", "  2 and 3", "  c allows", "    ")) for row in rows), (

@@ -52,6 +52,7 @@ async def test_tasks_are_shown_with_their_state_read_written_to_and_stopped(cli:
         conversing(cli.use(server), "-i", "go", "--allow-all") as terminal,
     ):
         await terminal.sees("◆ General purpose bash echo counted one")
+        await terminal.sees(r"Working \(1 agent\) · .* · /tasks stops it")
         terminal.type("/tasks\r")
         await terminal.sees("▸ General purpose: watch the build +running · ")
         await terminal.sees(r"\$ echo counted one; sleep 60 +running")
@@ -72,7 +73,7 @@ async def test_tasks_are_shown_with_their_state_read_written_to_and_stopped(cli:
         await terminal.shows("General purpose · cancelled")
         terminal.type("\x1b")
         await terminal.hides("▸ General purpose")
-        await terminal.shows("was stopped by the user")
+        await terminal.shows("◆ General purpose · cancelled")
         assert "system_notification" not in terminal.text
         await terminal.hides("Working")
 

@@ -84,11 +84,11 @@ class Settings:
     def get(self, key: str, kind: type[T], default: T) -> T:
         """Return the value of a dotted key. A value of another type is ignored and reported."""
         for level, file, values in reversed(self._read()):
-            found, value = _find(values, key)
+            found, value = find_value(values, key)
             if not found:
                 continue
             if kind is dict:
-                found, value = _find(self.values, key)
+                found, value = find_value(self.values, key)
             try:
                 return msgspec.convert(value, kind)
             except msgspec.ValidationError as error:
@@ -174,7 +174,7 @@ class Settings:
             known = {**anywhere, **user}
             if key not in known and not any(name.startswith(key + ".") for name in known):
                 self._note(Problem(message=f"unknown setting {key}", file=file, note=True))
-            elif not _has_type(known.get(key, "object"), value):
+            elif not has_type(known.get(key, "object"), value):
                 expected = known.get(key, "object")
                 self._note(
                     Problem(
@@ -207,13 +207,13 @@ def _merge(into: dict[str, Any], values: dict[str, Any]) -> None:
             into[key] = value
 
 
-def _find(values: dict[str, Any], key: str) -> tuple[bool, Any]:
+def find_value(values: dict[str, Any], key: str) -> tuple[bool, Any]:
     """Return whether there is a value for a key, flat (`a.b`) or nested, and the value."""
     if key in values:
         return True, values[key]
     first, _, rest = key.partition(".")
     inner = values.get(first)
-    return _find(inner, rest) if rest and isinstance(inner, dict) else (False, None)
+    return find_value(inner, rest) if rest and isinstance(inner, dict) else (False, None)
 
 
 def known_settings() -> tuple[dict[str, str], dict[str, str]]:
@@ -227,7 +227,8 @@ def known_settings() -> tuple[dict[str, str], dict[str, str]]:
     return {**groups["anywhere"], **host}, groups["user"]
 
 
-def _has_type(expected: str, value: Any) -> bool:
+def has_type(expected: str, value: Any) -> bool:
+    """Return True if a value has a type of `known_settings`."""
     match expected:
         case "boolean":
             return isinstance(value, bool)

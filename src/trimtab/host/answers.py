@@ -8,7 +8,7 @@ from trimtab.permissions.kinds import show_request
 OUTCOMES = {
     "approved": "yes, once",
     "approved-for-session": "yes, in this session",
-    "approved-for-location": "yes, always in this place",
+    "approved-for-location": "yes, always in this folder",
     "denied-interactively-by-user": "no",
 }
 """The answers to permission questions, in the words of their choices."""
@@ -33,7 +33,8 @@ def describe_permission(question: Question) -> str:
     if question.kind != "permission" or question.answer not in OUTCOMES:
         return ""
     asked = neutralise(show_request(question.request).question, "approval")
-    return f"{asked} — {OUTCOMES[question.answer]}"
+    words = " ".join(neutralise(question.words).split())
+    return f"{asked} — {OUTCOMES[question.answer]}{f': {words}' if words else ''}"
 
 
 def describe_exchange(call: ToolInvocation) -> str:

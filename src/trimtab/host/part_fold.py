@@ -336,7 +336,8 @@ class PartFold:
 
     def permission_completed(self, event: Event, data: PermissionCompleted) -> Sequence[Part]:
         outcome = str(data.result.get("kind") or "")
-        answered = self._answer(data.request_id, outcome)
+        words = str(data.result.get("feedback") or "")
+        answered = self._answer(data.request_id, outcome, words)
         if not answered or not outcome.startswith("approved"):
             return answered
         running = self.tool_running(event, ToolRunning(tool_call_id=answered[0].call_id))
@@ -399,11 +400,11 @@ class PartFold:
         self._questions[request_id] = question
         return question
 
-    def _answer(self, request_id: str, answer: str) -> Sequence[Question]:
+    def _answer(self, request_id: str, answer: str, words: str = "") -> Sequence[Question]:
         question = self._questions.pop(request_id, None)
         if question is None:
             return ()
-        return (msgspec.structs.replace(question, answer=answer, done=True),)
+        return (msgspec.structs.replace(question, answer=answer, words=words, done=True),)
 
     def subagent_started(self, event: Event, data: SubagentStarted) -> Sequence[Part]:
         agent = Subagent(

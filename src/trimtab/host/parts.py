@@ -149,7 +149,8 @@ class HookRun(Part, frozen=True, kw_only=True):
 class Question(Part, frozen=True, kw_only=True):
     """A question to a person; `done` once any client has answered it.
 
-    `request` is the request as its event carries it. `answer` is the decision in one word.
+    `request` is the request as its event carries it. `answer` is the decision in one word, `words`
+    what the person said with it.
     """
 
     request_id: str
@@ -157,6 +158,7 @@ class Question(Part, frozen=True, kw_only=True):
     request: JsonObject
     call_id: str = ""
     answer: str = ""
+    words: str = ""
 
 
 class Notice(Part, frozen=True, kw_only=True):

@@ -13,3 +13,15 @@ def list_sessions(home: Home) -> list[SessionSummary]:
     if is_enabled(Settings(home), "showExternalSessions"):
         return summaries
     return [summary for summary in summaries if summary.client == CLIENT]
+
+
+def list_resumable(home: Home, own: str) -> list[SessionSummary]:
+    """Return the other sessions that a person can continue: nobody spoke in those without a title.
+
+    `own` is the id of the session they are in.
+    """
+    return [
+        summary
+        for summary in list_sessions(home)
+        if summary.id != own and not summary.problem and (summary.name or summary.title)
+    ]

@@ -8,20 +8,31 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from trimtab.agents.system_prompt import measure_parts
 from trimtab.contracts.errors import UsageError
-from trimtab.contracts.provider import CREDIT_USD
 from trimtab.contracts.run import Run
-from trimtab.contracts.text import count
-from trimtab.customize.overview import survey
-from trimtab.providers.meter import ContextMeter
-from trimtab.providers.windows import DEFAULT
+from trimtab.runtime.absent_commands import ABSENT
+from trimtab.runtime.choice_commands import (
+    LIMIT_FIELDS,
+    MODES,
+    SETTINGS,
+    autopilot,
+    change_agent,
+    change_effort,
+    change_limits,
+    change_mode,
+    change_model,
+    change_settings,
+    plan,
+)
+from trimtab.runtime.command_prompts import expand
+from trimtab.runtime.copy_commands import SHARE, ask, fork, share
 from trimtab.runtime.git_commands import publishes
-from trimtab.runtime.queue_command import QUEUE, change_queue, shorten
+from trimtab.runtime.queue_command import QUEUE, change_queue
 from trimtab.runtime.session_commands import (
     MCP,
     MCP_ACTIONS,
     PERMISSIONS,
+    SESSION,
     TASKS,
     add_folder,
     allow_all,
@@ -29,23 +40,27 @@ from trimtab.runtime.session_commands import (
     change_permissions,
     change_servers,
     change_tasks,
+    compact,
     list_folders,
+    redo,
     rename,
     reset_permissions,
     show_session,
+    undo,
+)
+from trimtab.runtime.view_commands import (
+    show_changelog,
+    show_context,
+    show_customizations,
+    show_diff,
+    show_history,
+    show_instructions,
+    show_skills,
+    show_usage,
     show_version,
 )
-from trimtab.runtime.session_views import (
-    describe_diff,
-    describe_skills,
-)
-from trimtab.runtime.undo_text import describe_plan, summarise_plan
-from trimtab.undo.history import UndoRequest
-from trimtab.undo.rewind import list_points
 
 if TYPE_CHECKING:
-    from trimtab.contracts.customization import Customization
-    from trimtab.contracts.options import LimitOptions
     from trimtab.runtime.live import LiveSession
 
 _COMMAND = re.compile(r"/([A-Za-z?][\w:.-]*)(?:\s+(.*))?", re.DOTALL)
@@ -63,7 +78,10 @@ Handler = Callable[[Invocation], Awaitable[str]]
 
 
 class SlashCommand(msgspec.Struct, frozen=True):
-    """A row of the table of commands. Those without a handler exist in the terminal only."""
+    """A row of the table of commands.
+
+    Those without a handler stand for a prompt, or exist in the terminal only.
+    """
 
     name: str
     arguments: str
@@ -75,15 +93,17 @@ class SlashCommand(msgspec.Struct, frozen=True):
     """Arguments that faces can complete."""
     setting: str = ""
     """The setting below `host.` that switches it; empty if it is always there."""
+    is_prompt: bool = False
+    """True if it stands for a prompt; a skill or prompt file of the same name replaces it."""
 
 
 async def answer_command(live: "LiveSession", run: Run, text: str) -> str | None:
-    """Run a slash command and return its output; None if the text is not a command.
+    """Run a slash command and return its output; None if the text is or stands for a prompt.
 
     Raises `UsageError` if the command is unknown or its arguments are invalid.
     """
     found = find_command(live, text)
-    if found is None:
+    if found is None or found[0].is_prompt:
         return None
     command, arguments = found
     if command.handler is None:
@@ -91,6 +111,18 @@ async def answer_command(live: "LiveSession", run: Run, text: str) -> str | None
             f"/{command.name} works only in an interactive session; start one with `trimtab`."
         )
     return await command.handler(Invocation(live, run, arguments))
+
+
+def expand_command(live: "LiveSession", text: str) -> str | None:
+    """Return the prompt that a slash command stands for; None if it stands for none.
+
+    Raises `UsageError` if the command is unknown or its arguments are invalid.
+    """
+    found = find_command(live, text)
+    if found is None or not found[0].is_prompt:
+        return None
+    checkout = live.controls.setup.checkout
+    return expand(found[0].name, found[1], checkout.git_root or live.controls.options.cwd)
 
 
 def find_command(live: "LiveSession", text: str) -> tuple[SlashCommand, str] | None:
@@ -108,9 +140,9 @@ def find_command(live: "LiveSession", text: str) -> tuple[SlashCommand, str] | N
     if match is None or not text.startswith("/"):
         return None
     name, arguments = match[1].lower(), (match[2] or "").strip()
-    command = COMMANDS.get(ALIASES.get(name, name))
+    command = get_command(live, name)
     if command is not None:
-        if not is_offered(live, command):
+        if not is_enabled(live, command):
             raise UsageError(
                 f"/{command.name} is switched off; set host.{command.setting} to true."
             )
@@ -122,15 +154,29 @@ def find_command(live: "LiveSession", text: str) -> tuple[SlashCommand, str] | N
         return None
     if os.path.exists(f"/{match[1]}"):
         return None
-    raise UsageError(describe_unknown(name, [*COMMANDS, *other_names(live)]))
+    if name in ABSENT:
+        raise UsageError(ABSENT[name])
+    raise UsageError(describe_unknown(name, [*COMMANDS, *ALIASES, *other_names(live)]))
+
+
+def get_command(live: "LiveSession", name: str) -> SlashCommand | None:
+    """Return the command with a name or alias; None if there is none or a skill replaces it."""
+    command = COMMANDS.get(ALIASES.get(name, name))
+    if command is not None and command.is_prompt and name in other_names(live):
+        return None
+    return command
 
 
 def list_commands(live: "LiveSession") -> list[SlashCommand]:
     """Return the commands that a session has."""
-    return [command for command in COMMANDS.values() if is_offered(live, command)]
+    return [
+        command
+        for command in COMMANDS.values()
+        if is_enabled(live, command) and get_command(live, command.name) is not None
+    ]
 
 
-def is_offered(live: "LiveSession", command: SlashCommand) -> bool:
+def is_enabled(live: "LiveSession", command: SlashCommand) -> bool:
     return not command.setting or live.controls.is_enabled(command.setting)
 
 
@@ -168,223 +214,34 @@ def describe_unknown(name: str, known: list[str]) -> str:
     return f"Unknown command /{name}; {advice} Begin with a space to send it as a prompt."
 
 
-async def show_context(invocation: Invocation) -> str:
-    """Return how many tokens of the context window each part of the request uses."""
-    meter = ContextMeter(invocation.run.agent.model.name)
-    session = invocation.run.session
-    found = invocation.run.measured or meter.measure(
-        session.conversation, invocation.run.agent.specs, session.prompt_tokens
-    )
-    limit = invocation.run.agent.model.prompt_limit or DEFAULT
-    rows = [
-        ("system prompt", found.system),
-        ("tool definitions", found.tools),
-        ("conversation", found.conversation),
-        ("free", max(0, limit - found.total)),
-    ]
-    lines = [f"{name:<18}{count:>10,}  {count / limit:>5.1%}" for name, count in rows]
-    title = f"{invocation.run.agent.model.name}: {found.total:,} of {limit:,} tokens"
-    wire = f"{'on the wire':<18}{found.size:>10,}  bytes"
-    return "\n".join((title, *lines, wire, *_list_parts(invocation)))
-
-
-def _list_parts(invocation: Invocation) -> list[str]:
-    """Return a line with the tokens of each section and tool, as `trimtab prompt show` does."""
-    prompt, run = invocation.live.controls.prompt, invocation.run
-    parts = measure_parts(run.agent.model.name, prompt.parts, run.agent.specs)
-    return [f"  {part.tokens:>8,}  {part.name}" for part in parts]
-
-
-async def show_customizations(invocation: Invocation) -> str:
-    """Return the customizations the session loads, as `trimtab customizations` lists them."""
-    controls = invocation.live.controls
-    custom = controls.setup.customizations
-    if custom is None:
-        return "This session loads no customizations."
-    entries = survey(custom.env, controls.options).entries
-    lines = [
-        f"{entry.kind} {entry.name} ({entry.source})" + _unused(entry)
-        for entry in entries
-        if invocation.arguments in ("", entry.kind)
-    ]
-    return "\n".join(lines) or "No customizations."
-
-
-def _unused(entry: "Customization") -> str:
-    used = entry.enabled and entry.trusted and not entry.overridden_by
-    return "" if used else " not used"
-
-
-async def show_usage(invocation: Invocation) -> str:
-    lines = [
-        f"{model}: {count(usage.requests, 'call')}, {count(usage.input_tokens or 0, 'token')} in, "
-        f"{usage.output_tokens or 0:,} out, {_money(usage.cost_usd)}"
-        for model, usage in invocation.live.projections.usage.models.items()
-    ]
-    return "\n".join(lines) or "No model calls yet."
-
-
-async def change_limits(invocation: Invocation) -> str:
-    controls = invocation.live.controls
-    if invocation.arguments:
-        controls.set_limits(read_limits(invocation.arguments, controls.options.limits))
-    limits = controls.options.limits
-    rows = [
-        ("tokens", limits.max_tokens),
-        ("usd", limits.max_usd),
-        ("turns", limits.max_turns),
-        ("continues", limits.continues),
-    ]
-    return "\n".join(f"{name}: {'no limit' if value is None else value}" for name, value in rows)
-
-
-def read_limits(text: str, before: "LimitOptions") -> "LimitOptions":
-    """Parse `tokens 5000 usd 2.50 credits 100 turns 20 continues 3`; `off` removes a limit."""
-    words = text.replace("=", " ").split()
-    if len(words) % 2:
-        raise UsageError(f"{text!r} is not a list of names and values; write /limits {LIMITS}.")
-    changes: dict[str, float | int | None] = {}
-    for name, value in zip(words[::2], words[1::2], strict=True):
-        if name not in LIMIT_FIELDS:
-            raise UsageError(f"Unknown limit {name!r}; write /limits {LIMITS}.")
-        number: float | None = None
-        if value != "off":
-            try:
-                number = float(value)
-            except ValueError:
-                number = -1.0
-            if not 0 <= number < float("inf"):
-                raise UsageError(f"{value!r} is not a valid limit; write a number or off.")
-        field = LIMIT_FIELDS[name]
-        if number is not None:
-            number = number * CREDIT_USD if name == "credits" else number
-            changes[field] = number if field == "max_usd" else int(number)
-        else:
-            changes[field] = None
-    return msgspec.structs.replace(before, **changes)
-
-
-async def compact(invocation: Invocation) -> str:
-    compaction = invocation.live.controls.agent.parts.compaction
-    if len(invocation.run.session.conversation.messages) < 2:
-        return "There is nothing to summarise yet."
-    outcome = await compaction.compact(invocation.run, "manual", invocation.arguments)
-    return (
-        f"{count(outcome.messages_removed, 'message')} summarised: the conversation went from "
-        f"{outcome.tokens_before:,} to {count(outcome.tokens_after, 'token')}."
-    )
-
-
-async def change_model(invocation: Invocation) -> str:
-    if not invocation.arguments:
-        return f"The model is {invocation.run.agent.model.name}."
-    checked = await invocation.live.controls.check_model(invocation.arguments)
-    await invocation.live.controls.switch_model(invocation.arguments)
-    note = "" if checked else " Its service does not list its models, so the name is unchecked."
-    return f"The model is {invocation.run.agent.model.name}.{note}"
-
-
-async def change_effort(invocation: Invocation) -> str:
-    """Show or set the reasoning effort of the current model."""
-    controls, model = invocation.live.controls, invocation.run.agent.model.name
-    levels = await controls.list_efforts()
-    level = invocation.arguments
-    if level and level != "default" and levels and level not in levels:
-        raise UsageError(f"{model} has no effort {level!r}; use one of {', '.join(levels)}.")
-    if level:
-        controls.set_effort(None if level == "default" else level)
-    known = f" It has {', '.join(levels)}." if levels else ""
-    return f"The effort of {model} is {controls.effort or 'its default'}.{known}"
-
-
-async def plan(invocation: Invocation) -> str:
-    """Switch to plan mode; with a text, send it as the prompt to plan for."""
-    invocation.live.controls.set_mode("plan")
-    if invocation.arguments:
-        invocation.live.send(invocation.arguments)
-    return "The mode is plan."
-
-
-async def change_mode(invocation: Invocation) -> str:
-    if invocation.arguments:
-        if invocation.arguments not in MODES:
-            raise UsageError(
-                f"Unknown mode {invocation.arguments!r}; use one of {', '.join(MODES)}."
-            )
-        invocation.live.controls.set_mode(invocation.arguments)  # type: ignore[arg-type]
-    return f"The mode is {invocation.run.agent.mode}."
-
-
-async def undo(invocation: Invocation) -> str:
-    return undo_or_redo(invocation, "undo")
-
-
-async def redo(invocation: Invocation) -> str:
-    return undo_or_redo(invocation, "redo")
-
-
-def undo_or_redo(invocation: Invocation, action: str) -> str:
-    """Undo the file changes of a turn, or redo the last undo; or preview either."""
-    words = invocation.arguments.split()
-    preview = "preview" in words
-    numbers = [word for word in words if word != "preview"]
-    if len(numbers) > (action == "undo") or not all(word.isdecimal() for word in numbers):
-        usage = "[preview] [TURN]" if action == "undo" else "[preview]"
-        raise UsageError(f"Unknown argument {invocation.arguments!r}; write /{action} {usage}.")
-    request = UndoRequest(turn=int(numbers[0]) if numbers else None)
-    history = invocation.live.history
-    plan = history.plan_redo(request) if action == "redo" else history.plan_undo(request)
-    if not preview:
-        invocation.live.require_quiet()
-        plan = history.apply(plan)
-    lines = [*describe_plan(plan, history, diffs=preview), *summarise_plan(plan, preview=preview)]
-    if not preview and action == "undo":
-        lines.append("Reverse this with /redo.")
-    return "\n".join(lines)
-
-
-async def show_diff(invocation: Invocation) -> str:
-    return describe_diff(invocation.live)
-
-
-async def show_history(invocation: Invocation) -> str:
-    """Return the prompts of this session that contain all words, with their times."""
-    words = invocation.arguments.lower().split()
-    lines = [
-        f"{point.turn:>3}  {point.timestamp[11:16]}  {shorten(point.text)}"
-        for point in list_points(invocation.live.folder.events)
-        if all(word in point.text.lower() for word in words)
-    ]
-    return "\n".join(lines) or "No prompt contains these words."
-
-
-async def show_skills(invocation: Invocation) -> str:
-    return describe_skills(invocation.live)
-
-
 async def show_help(invocation: Invocation) -> str:
-    rows = [
-        (f"/{command.name} {command.arguments}".rstrip(), command.help)
-        for command in list_commands(invocation.live)
-    ]
+    """Return all commands, or how to write one of them."""
+    if invocation.arguments:
+        name = invocation.arguments.split()[0].lstrip("/").lower()
+        found = find_command(invocation.live, f"/{name}")
+        if found is None:
+            raise UsageError(f"/{name} is not a command of Trimtab's; see /skills.")
+        return f"{write_usage(found[0])}\n{found[0].help}"
+    rows = list_usages(invocation.live)
     width = max(len(usage) for usage, _ in rows)
-    return "\n".join(f"{usage:<{width}}  {text}" for usage, text in (*rows, SHELL))
+    return "\n".join(f"{usage:<{width}}  {text}" for usage, text in rows)
 
 
-def _money(usd: float | None) -> str:
-    return "cost unknown" if usd is None else f"${usd:.4f}"
+def list_usages(live: "LiveSession") -> list[tuple[str, str]]:
+    """Return how to write each command, shortened if it is long, and what it does."""
+    rows = []
+    for command in sorted(list_commands(live), key=lambda command: command.name):
+        usage = write_usage(command)
+        rows.append((usage if len(usage) <= WIDEST else f"/{command.name} …", command.help))
+    return [*rows, SHELL]
 
 
-MODES = ("interactive", "plan", "autopilot")
-LIMITS = "[tokens N] [usd N] [credits N] [turns N] [continues N]"
-LIMIT_FIELDS = {
-    "tokens": "max_tokens",
-    "usd": "max_usd",
-    "credits": "max_usd",
-    "turns": "max_turns",
-    "continues": "max_continues",
-}
+def write_usage(command: SlashCommand) -> str:
+    return f"/{command.name} {command.arguments}".rstrip()
 
+
+WIDEST = 26
+"""Characters of a usage in the list of all commands; `/help NAME` shows longer ones."""
 SHELL = ("!COMMAND", "Run a command yourself.")
 ALIASES = {
     "quit": "exit",
@@ -394,17 +251,46 @@ ALIASES = {
     "sessions": "resume",
     "cd": "cwd",
     "yolo": "allow-all",
+    "btw": "ask",
+    "config": "settings",
+    "env": "customizations",
+    "goal": "autopilot",
 }
 
 COMMANDS = {
     command.name: command
     for command in (
-        SlashCommand("help", "", "Show these commands.", show_help, while_busy=True),
+        SlashCommand(
+            "help",
+            "[COMMAND]",
+            "Show all commands, or how to write one.",
+            show_help,
+            while_busy=True,
+        ),
         SlashCommand(
             "add-dir", "PATH", "Let the tools use another folder.", add_folder, while_busy=True
         ),
         SlashCommand(
+            "agent",
+            "[NAME | default]",
+            "List the agents to work as, or work as one of them.",
+            change_agent,
+        ),
+        SlashCommand(
             "allow-all", "", "Allow everything in this session.", allow_all, while_busy=True
+        ),
+        SlashCommand(
+            "ask",
+            "QUESTION",
+            "Ask something that does not become part of the conversation.",
+            ask,
+            while_busy=True,
+        ),
+        SlashCommand(
+            "autopilot",
+            "[GOAL]",
+            "Switch to autopilot, and work towards the goal until it is reached.",
+            autopilot,
         ),
         SlashCommand(
             "branch",
@@ -412,6 +298,9 @@ COMMANDS = {
             "List the branches of git, or switch to one; a new name makes one.",
             publishes("branch"),
             setting="branchSupport.enabled",
+        ),
+        SlashCommand(
+            "changelog", "", "Show what is new in this version.", show_changelog, while_busy=True
         ),
         SlashCommand("clear", "", "Start a new session; the old one is kept."),
         SlashCommand(
@@ -464,10 +353,31 @@ COMMANDS = {
             lambda invocation: invocation.live.request_fleet(invocation.arguments),
         ),
         SlashCommand(
+            "fork",
+            "[NAME]",
+            "Go on in a copy of this session; the original is kept.",
+            fork,
+            while_busy=True,
+            setting="forkSessions.enabled",
+        ),
+        SlashCommand(
             "history",
             "[WORDS]",
             "Search earlier prompts.",
             show_history,
+            while_busy=True,
+        ),
+        SlashCommand(
+            "init",
+            "[WISH]",
+            "Have the model write the instruction file of this repository.",
+            is_prompt=True,
+        ),
+        SlashCommand(
+            "instructions",
+            "",
+            "List the instruction files in use.",
+            show_instructions,
             while_busy=True,
         ),
         SlashCommand(
@@ -525,6 +435,12 @@ COMMANDS = {
         SlashCommand("redo", "[preview]", "Reverse the last undo.", redo, values=("preview",)),
         SlashCommand("rename", "NAME", "Give this session a name.", rename, while_busy=True),
         SlashCommand(
+            "research",
+            "QUESTION",
+            "Have the model find something out, with the source of each statement.",
+            is_prompt=True,
+        ),
+        SlashCommand(
             "reset-allowed-tools",
             "",
             "Ask again about what was allowed for this session.",
@@ -532,13 +448,48 @@ COMMANDS = {
             while_busy=True,
         ),
         SlashCommand("resume", "[ID]", "Continue an earlier session."),
+        SlashCommand(
+            "review",
+            "[WISH]",
+            "Have the model look for defects in the uncommitted changes or the branch.",
+            is_prompt=True,
+        ),
         SlashCommand("rewind", "", "Return to before an earlier prompt."),
         SlashCommand(
+            "rubber-duck",
+            "[WISH]",
+            "Have the model look for what is wrong with its own plan or work.",
+            is_prompt=True,
+        ),
+        SlashCommand("search", "[WORDS]", "Search this conversation.", while_busy=True),
+        SlashCommand(
+            "security-review",
+            "[WISH]",
+            "Have the model look for security holes in the changes.",
+            is_prompt=True,
+        ),
+        SlashCommand(
             "session",
-            "",
-            "Show the id, name and log of this session.",
+            SESSION,
+            "Show the id, name and log of this session, or its plan.",
             show_session,
             while_busy=True,
+            values=("info", "plan"),
+        ),
+        SlashCommand(
+            "settings",
+            SETTINGS,
+            "Show or change your settings.",
+            change_settings,
+            while_busy=True,
+        ),
+        SlashCommand(
+            "share",
+            SHARE,
+            "Write this session into a file.",
+            share,
+            while_busy=True,
+            values=("md", "html", "json"),
         ),
         SlashCommand("skills", "", "Show the skills in use.", show_skills, while_busy=True),
         SlashCommand(
@@ -577,6 +528,8 @@ COMMANDS = {
             "Start a session in a git worktree of its own.",
             setting="isolationOption.enabled",
         ),
-        SlashCommand("usage", "", "Show tokens and cost by model.", show_usage, while_busy=True),
+        SlashCommand(
+            "usage", "", "Show tokens, cost, time and changed lines.", show_usage, while_busy=True
+        ),
     )
 }

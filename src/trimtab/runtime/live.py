@@ -257,12 +257,6 @@ class LiveSession:
             raise UsageError("The agent is working; abort the run before you compact the history.")
         return await self.controls.agent.parts.compaction.compact(self._run, "manual", instructions)
 
-    async def ask_aside(self, question: str) -> str:
-        """Ask the model about the conversation, without adding to it; return its answer."""
-        from trimtab.runtime.side_question import ask_aside
-
-        return await ask_aside(self._run, question, self.projections.conversation.open_calls)
-
     async def add_message(self, prompt: Prompt) -> str:
         """Add a message that the next prompt answers too; return its id. Only while nothing runs.
 
@@ -317,6 +311,35 @@ class LiveSession:
         from trimtab.runtime.commands import answer_command
 
         return await answer_command(self, self._run, text)
+
+    async def expand_command(self, text: str) -> str | None:
+        """Return the prompt that a slash command or `/SERVER:PROMPT` stands for; None if none."""
+        from trimtab.runtime.commands import expand_command
+
+        prompt = await self.controls.servers.expand_prompt(text)
+        return expand_command(self, text) if prompt is None else prompt
+
+    async def ask_aside(self, question: str) -> str:
+        """Return the model's answer to a question that does not enter the conversation."""
+        from trimtab.runtime.aside import ask_aside
+
+        return await ask_aside(self._run, question, self.projections.conversation.open_calls)
+
+    async def export(self, form: str) -> str:
+        """Return the session so far as a document: `md`, `html` or `json`."""
+        from trimtab.session.archive import Archive
+
+        await self.synced()
+        archive = Archive(self.controls.setup.env)
+        return await asyncio.to_thread(lambda: "".join(archive.export(self.id, form)))
+
+    async def fork(self, name: str | None = None) -> str:
+        """Copy the session as it is now, also while it works; return the id of the copy."""
+        from trimtab.session.archive import Archive, Cut
+
+        await self.synced()
+        archive = Archive(self.controls.setup.env)
+        return (await asyncio.to_thread(archive.fork, self.id, Cut(), name=name)).id
 
     def check_command(self, text: str) -> None:
         """Raise `UsageError` if the text is an unknown slash command, or one that cannot wait."""

@@ -315,7 +315,7 @@ class Runtime:
             return await live.run_command(text)
 
         async def expand_command(text: str) -> str | None:
-            return await controls.servers.expand_prompt(text)
+            return await live.expand_command(text)
 
         def reach_agents(run: Run, call_id: str) -> AgentsPort:
             return controls.reach_agents(run, call_id)

@@ -1,4 +1,4 @@
-"""Slash commands that change how a session works: permissions, folders, its name, MCP servers."""
+"""Slash commands that change a session: permissions, folders, its name, MCP servers, undo."""
 
 import os
 from typing import TYPE_CHECKING
@@ -9,7 +9,8 @@ from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.session import SessionTitleChanged
 from trimtab.contracts.text import count
 from trimtab.runtime.session_views import describe_permissions, describe_servers, describe_tasks
-from trimtab.version import __version__
+from trimtab.runtime.undo_text import describe_plan, summarise_plan
+from trimtab.undo.history import UndoRequest
 
 if TYPE_CHECKING:
     from trimtab.runtime.commands import Invocation
@@ -20,6 +21,7 @@ MCP_ACTIONS = (
     *("prompts", "resources", "read", "complete"),
 )
 MCP = f"[{'|'.join(MCP_ACTIONS)} …]"
+SESSION = "[info | plan]"
 PERMISSIONS = "[show | default | allow-all | reset]"
 LONGEST_NAME = 100
 
@@ -148,8 +150,12 @@ async def rename(invocation: "Invocation") -> str:
 
 
 async def show_session(invocation: "Invocation") -> str:
-    """Return the facts about the session that a person needs to find it again."""
+    """Return the facts about the session that a person needs to find it again, or its plan."""
     live = invocation.live
+    if invocation.arguments == "plan":
+        return live.folder.read_plan() or "This session has no plan yet."
+    if invocation.arguments not in ("", "info"):
+        raise UsageError(f"Unknown argument {invocation.arguments!r}; write /session {SESSION}.")
     name = live.folder.read_metadata().get("name") or live.projections.title.text
     rows = (
         ("id", live.id),
@@ -164,5 +170,40 @@ async def show_session(invocation: "Invocation") -> str:
     return "\n".join(f"{name:<8}{value}" for name, value in rows)
 
 
-async def show_version(_: "Invocation") -> str:
-    return f"Trimtab {__version__}"
+async def undo(invocation: "Invocation") -> str:
+    return undo_or_redo(invocation, "undo")
+
+
+async def redo(invocation: "Invocation") -> str:
+    return undo_or_redo(invocation, "redo")
+
+
+def undo_or_redo(invocation: "Invocation", action: str) -> str:
+    """Undo the file changes of a turn, or redo the last undo; or preview either."""
+    words = invocation.arguments.split()
+    preview = "preview" in words
+    numbers = [word for word in words if word != "preview"]
+    if len(numbers) > (action == "undo") or not all(word.isdecimal() for word in numbers):
+        usage = "[preview] [TURN]" if action == "undo" else "[preview]"
+        raise UsageError(f"Unknown argument {invocation.arguments!r}; write /{action} {usage}.")
+    request = UndoRequest(turn=int(numbers[0]) if numbers else None)
+    history = invocation.live.history
+    plan = history.plan_redo(request) if action == "redo" else history.plan_undo(request)
+    if not preview:
+        invocation.live.require_quiet()
+        plan = history.apply(plan)
+    lines = [*describe_plan(plan, history, diffs=preview), *summarise_plan(plan, preview=preview)]
+    if not preview and action == "undo":
+        lines.append("Reverse this with /redo.")
+    return "\n".join(lines)
+
+
+async def compact(invocation: "Invocation") -> str:
+    compaction = invocation.live.controls.agent.parts.compaction
+    if len(invocation.run.session.conversation.messages) < 2:
+        return "There is nothing to summarise yet."
+    outcome = await compaction.compact(invocation.run, "manual", invocation.arguments)
+    return (
+        f"{count(outcome.messages_removed, 'message')} summarised: the conversation went from "
+        f"{outcome.tokens_before:,} to {count(outcome.tokens_after, 'token')}."
+    )

@@ -75,7 +75,34 @@ def describe_task(task: JsonObject) -> str:
     about = task.get("description") or task.get("command") or task.get("prompt") or ""
     status = "interrupted" if task.get("interrupted") else task.get("status", "")
     kind = task.get("agentType") or task.get("type", "")
-    return f"{task.get('id', '')}  {status}  {kind}  {' '.join(str(about).split())}"
+    spent = describe_spending(task)
+    return (
+        f"{task.get('id', '')}  {status}  {kind}  {f'{spent}  ' if spent else ''}"
+        f"{' '.join(str(about).split())}"
+    )
+
+
+def describe_spending(task: JsonObject) -> str:
+    """Return what an agent has used of its budget; empty if it has neither used nor got any."""
+    used, limit = task.get("tokensUsed"), task.get("maxTokens")
+    parts = []
+    if limit is not None:
+        parts.append(f"{describe_tokens(used or 0)} of {describe_tokens(limit)} tokens")
+    elif used:
+        parts.append(f"{describe_tokens(used)} tokens")
+    usd, most = task.get("usdUsed"), task.get("maxUsd")
+    if most is not None:
+        parts.append(f"${usd or 0:.2f} of ${most:.2f}")
+    elif usd:
+        parts.append(f"${usd:.2f}")
+    return ", ".join(parts)
+
+
+def describe_tokens(tokens: int) -> str:
+    """Return a number of tokens for people: `4,200`, `34k`, `1.2m`."""
+    if tokens < 10_000:
+        return f"{tokens:,}"
+    return f"{tokens // 1000}k" if tokens < 1_000_000 else f"{tokens / 1_000_000:.1f}m"
 
 
 def list_rules(live: "LiveSession") -> list[tuple[str, str, str]]:

@@ -16,6 +16,7 @@ from trimtab.contracts.run import Prompt, Run
 from trimtab.contracts.text import count
 from trimtab.contracts.tool import Assignment
 from trimtab.contracts.workspace import ShellInfo
+from trimtab.loop.ledger import Ledger
 from trimtab.session.projections.agents import AgentRecord
 
 if TYPE_CHECKING:
@@ -94,7 +95,20 @@ class SessionTasks:
             task["result"] = record.answers[-1]
         if record.error:
             task["error"] = record.error
-        return task
+        return task | self._describe_spending(record.id)
+
+    def _describe_spending(self, agent_id: str) -> JsonObject:
+        """Return what an agent has used, and what it and its own agents may use."""
+        spent = self._live.projections.usage.agents.get(agent_id)
+        found: JsonObject = {}
+        if spent is not None:
+            found["tokensUsed"] = (spent.input_tokens or 0) + (spent.output_tokens or 0)
+            found["usdUsed"] = spent.cost_usd
+        agent = self._pool.agents.get(agent_id)
+        if agent is not None and isinstance(agent.run.agent.budget, Ledger):
+            allowance = agent.run.agent.budget.allowance
+            found |= {"maxTokens": allowance.tokens, "maxUsd": allowance.usd}
+        return {name: value for name, value in found.items() if value is not None}
 
     async def start_agent(self, assignment: Assignment) -> str:
         """Start an agent in the background for a client; return its id. Raises `TrimtabError`."""

@@ -65,3 +65,15 @@ def test_only_the_answer_of_a_person_to_a_permission_question_is_told() -> None:
         answer="approved-for-session",
     )
     assert describe_permission(answered) == "Run this command? — yes, in this session"
+
+
+def test_the_words_of_a_refusal_are_told_with_it() -> None:
+    refused = Question(
+        key="q",
+        request_id="q",
+        kind="permission",
+        request={"kind": "shell", "fullCommandText": "ls"},
+        answer="denied-interactively-by-user",
+        words="look into\n src first",
+    )
+    assert describe_permission(refused) == "Run this command? — no: look into src first"

@@ -42,7 +42,8 @@ class SlashCommands(Processor):
         try:
             text = None if self._expand is None else await self._expand(prompt.text)
             if text is not None:
-                return msgspec.structs.replace(prompt, text=text)
+                shown = prompt.display or prompt.text
+                return msgspec.structs.replace(prompt, text=text, display=shown)
             answer = await self._answer(prompt.text)
         except TrimtabError:
             run.inbox.consume(prompt)  # it would fail again

@@ -189,6 +189,8 @@ class Dialog:
                 await self._clear(opening)
             elif (name := find_name(words)) == "resume":
                 await self._resume(opening, words)
+            elif name == "fork" and not self._open.busy:
+                await self._fork(opening, words)
             elif name in PLAIN:
                 await self._answer(PLAIN[name](self._open, words.partition(" ")[2].strip()))
             elif self._runs_directly(name):
@@ -237,6 +239,18 @@ class Dialog:
         self._tell_past(self._live)
         name = neutralise(self._live.projections.title.text or self._live.id)
         self._say(f"This is {name} again. The other one is kept: trimtab --resume={old.id}")
+
+    async def _fork(self, opening: Opening, words: str) -> None:
+        """Go on in a copy of the session."""
+        old = self._open
+        try:
+            copy = await old.fork(words.partition(" ")[2].strip() or None)
+            self._live = await opening.resume(copy)
+        except TrimtabError as error:
+            self._say(error.message)
+            return
+        await old.close()
+        self._say(f"This is a copy. The original is kept: trimtab --resume={old.id}")
 
     def _tell_past(self, live: LiveSession) -> None:
         """Print what was said before, if the session is resumed."""

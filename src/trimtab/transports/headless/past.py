@@ -55,6 +55,8 @@ def _describe(part: Part) -> str:
         return ""
     if isinstance(part, UserPrompt):
         who = "" if part.source in ("", "user") else part.source
+        if who and not part.text.strip():
+            return ""  # a remark of ours to the model
         return f"\n{who}> {neutralise(part.text)}"
     exchange = describe_exchange(part) if isinstance(part, ToolInvocation) else ""
     return f"  {exchange}" if exchange else ""

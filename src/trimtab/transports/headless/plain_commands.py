@@ -5,14 +5,15 @@ from collections.abc import Awaitable, Callable
 from trimtab.config.paths import Home
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.text import count, neutralise
-from trimtab.host.session_list import list_sessions
+from trimtab.host.conversation_lines import find_entries, read_entries
+from trimtab.host.session_list import list_resumable
 from trimtab.runtime.live import LiveSession
 from trimtab.runtime.queue_command import shorten
 from trimtab.session.store import SessionStore
 from trimtab.undo.rewind import Mode, list_points
 
 LISTED = 20
-"""Sessions that are listed."""
+"""Sessions or paragraphs that are listed."""
 MODES: dict[str, Mode] = {"both": "both", "conversation": "conversation", "files": "files"}
 
 
@@ -50,9 +51,19 @@ async def vim(_: LiveSession, __: str) -> str:
     return "Plain lines are edited by the terminal; set `editorMode` for the other interface."
 
 
+async def search(live: LiveSession, arguments: str) -> str:
+    """Return the paragraphs of this conversation that contain all words, the newest last."""
+    if not arguments:
+        raise UsageError("There are no words to search for; write /search WORDS.")
+    found = find_entries(read_entries(live.folder.events), arguments)
+    lines = [line for _, line in found[-LISTED:]]
+    return "\n".join(lines) or "No paragraph of this conversation contains these words."
+
+
 PLAIN: dict[str, Callable[[LiveSession, str], Awaitable[str]]] = {
     "copy": copy,
     "rewind": rewind,
+    "search": search,
     "theme": theme,
     "vim": vim,
 }
@@ -78,9 +89,9 @@ def _listed(home: Home, own: str) -> list[tuple[str, str]]:
     found = [
         (
             summary.id,
-            neutralise(f"{shorten(summary.name or summary.title or 'no name')}  {summary.id}"),
+            neutralise(f"{shorten(summary.name or summary.title)}  {summary.id}"),
         )
-        for summary in list_sessions(home)
-        if summary.id != own and not summary.problem and not summary.in_use
+        for summary in list_resumable(home, own)
+        if not summary.in_use
     ]
     return found[:LISTED]

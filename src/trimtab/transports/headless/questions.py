@@ -41,12 +41,12 @@ def describe_request(request: JsonObject, *, edits: bool = False) -> str:
     if rules := request.get("suggestedRules"):
         named = ", ".join(_show(rule) for rule in rules)
         lines.append(f"  2  yes, allow {named} in this session")
-        lines.append(f"  3  yes, allow {named} always in this place")
+        lines.append(f"  3  yes, allow {named} always in this folder")
         lines.append(f"     that covers {_show(request.get('suggestedRulesCover', ''))}")
         if edits and may_edit_rules(request):
             lines.append("  e  edit the rule")
     if bundle := request.get("bundle"):
-        lines.append(f"  c  yes, allow {_show(bundle['title'])} always in this place:")
+        lines.append(f"  c  yes, allow {_show(bundle['title'])} always in this folder:")
         lines.append(f"     {', '.join(_show(name_briefly(rule)) for rule in bundle['rules'])}")
     lines.append("  4  no (or n); or type what to do instead")
     return "\n".join(lines) + "\n"

@@ -14,6 +14,8 @@ from trimtab.contracts.errors import TrimtabError, UsageError
 from trimtab.contracts.run import Prompt
 from trimtab.contracts.text import count
 from trimtab.host.requests import handle_request
+from trimtab.runtime.absent_commands import ABSENT
+from trimtab.runtime.commands import find_command
 from trimtab.transports.tui import local_commands, other_programs, own_shell
 from trimtab.transports.tui.editor import Draft
 from trimtab.transports.tui.keys import KEYS
@@ -53,7 +55,7 @@ class Actions:
     def begin_prefix(self) -> None:
         """Let the next key stand for something else."""
         self._prefixed = self._keys + 1  # this key is counted after its action
-        self._tui.say_briefly("Ctrl-X: e editor, / command, b background")
+        self._tui.say_briefly("Ctrl-X: e editor, / command, b background, o link, g plan, x leave")
 
     def in_prefix(self) -> bool:
         return self._prefixed == self._keys
@@ -155,8 +157,8 @@ class Actions:
             return True
         typed = tui.editor.text[-chosen.replaced :] if chosen.replaced else ""
         if typed.startswith("/"):
-            names = [row.name for row in local_commands.list_commands(tui)]
-            return typed[1:] not in names
+            rows = local_commands.list_commands(tui)
+            return typed[1:] not in {name for row in rows for name in (row.name, *row.aliases)}
         return typed.startswith("@") and chosen.text.strip() != typed
 
     def queue_prompt(self) -> None:
@@ -228,7 +230,10 @@ class Actions:
             live.check_command(text)
         except UsageError as error:
             # What is typed next would be appended to a text that came back by itself.
-            tui.transcript.say(f"{error.message} Up brings it back.", "error")
+            tui.transcript.blank()
+            tui.transcript.say(f"> {text.strip()}", "person")
+            tui.transcript.say(error.message, "error")
+            tui.transcript.blank()
             return
         try:
             prompt = tui.prepare(text, images, live.controls.options.cwd)
@@ -239,7 +244,9 @@ class Actions:
             return
         if isinstance(prompt, str):
             prompt = Prompt(text=prompt)
-        if tui.own_output:
+        if find_command(live, text) is not None:
+            mode = "enqueue"  # a command waits until the agent is done
+        if tui.own_output and not text.startswith("/"):  # else it would not be a command any more
             told = "\n\n".join(tui.own_output)
             tui.own_output = []
             prompt = msgspec.structs.replace(
@@ -291,7 +298,6 @@ class Actions:
 
     def _move(self, step: int) -> None:
         tui = self._tui
-        self._tell_history()
         if tui.panel is not None:
             tui.panel.move(step)
         elif tui.completer.menu is not None:
@@ -304,6 +310,7 @@ class Actions:
             tui.editor.go_up()
         else:
             tui.editor.go_down()
+        self._tell_history()
         tui.request_frame()
 
     def _take_back(self) -> bool:
@@ -324,6 +331,26 @@ class Actions:
             tui.panel = search_panel(tui)
             self._tell_history()
             tui.request_frame()
+
+    def search_conversation(self) -> None:
+        """Search this conversation; with a draft, move the caret right."""
+        tui = self._tui
+        if tui.editor.text:
+            tui.editor.buffer.cursor_right()
+        elif tui.panel is None and tui.live is not None:
+            tui.spawn(local_commands.search(tui, ""))
+
+    def show_goal(self) -> None:
+        """Show the plan of the session."""
+        if self._tui.live is not None:
+            self._tui.spawn(local_commands.run(self._tui, "/session plan"))
+
+    def open_link(self) -> None:
+        """Open the last address of the conversation."""
+        self._tui.spawn(other_programs.open_link(self._tui))
+
+    def refuse_voice(self) -> None:
+        self._tui.say_briefly(ABSENT["voice"])
 
     def stash_draft(self) -> None:
         if remark := self._tui.editor.stash():
@@ -373,7 +400,7 @@ class Actions:
         if tui.editor.expand_paste():
             return
         if tui.transcript.folded:
-            tui.spawn(other_programs.page(tui, tui.transcript.folded))
+            tui.spawn(other_programs.page(tui, tui.transcript.folded[::-1]))
         else:
             tui.say_briefly("Nothing is folded yet.")
 
@@ -448,6 +475,16 @@ class Actions:
         tui.editor.clear()
         if not self._end_command():
             tui.say_briefly("The draft is in the history: Up brings it back.")
+
+    def keep_drafts(self) -> bool:
+        """Put what is typed and not sent into the history; return True if there was something."""
+        editor, kept = self._tui.editor, False
+        for draft in (self._saved_draft, self._aside or Draft(), editor.save()):
+            editor.restore(draft)
+            if editor.text.strip():
+                self._tui.history.add(editor.take())
+                kept = True
+        return kept
 
     def closes_by_escape(self) -> bool:
         """Return True if Esc has something to close before it changes the mode of vi keys."""

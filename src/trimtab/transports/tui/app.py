@@ -210,8 +210,13 @@ class Tui:
             self.actions.send(text, mode, images)
         self.unsent = []
 
-    async def open(self, opener: Callable[[Client], Awaitable[LiveSession]]) -> bool:
-        """Open a session and show it in place of the present one; say why if it fails."""
+    async def open(
+        self, opener: Callable[[Client], Awaitable[LiveSession]], *, past: bool = True
+    ) -> bool:
+        """Open a session in place of the present one; say why if it fails.
+
+        `past` is False if its past is on the screen already.
+        """
         hosted = HostedSession("", lambda _: None)
         hosted.join(
             LocalClient(self._on_event), CAPABILITIES if self.preferences.may_ask else SILENT
@@ -244,12 +249,13 @@ class Tui:
         self.hosted, self.live = hosted, live
         self.transcript.model, self.transcript.mode = live.model, live.mode
         self.follow_folder()
-        if live.controls.setup.resumed:
+        if live.controls.setup.resumed and past:
             self._show_past(live)
         self.status.refresh()
         home = self.terminal.env.get("HOME", "")
         tip = choose_tip(self.terminal.home.session_state)
-        self.transcript.add_lines(describe_start(live, home, branch, tip))
+        columns, _ = self.screen.size
+        self.transcript.add_lines(describe_start(live, home, branch, tip, columns))
         self.request_frame()
         return True
 
@@ -296,6 +302,8 @@ class Tui:
         if live is not None and live.projections.title.text:
             self.transcript.blank()
             self.transcript.say(f"Resume with: trimtab --resume={live.id}", "dim")
+        if self.actions.keep_drafts():
+            self.transcript.say("Your draft is in the history: Up brings it back.", "dim")
         self.transcript.settle()
         lines = self._finish_lines(columns)
         text = "".join(f"{encode(line, self.painter.theme)}\r\n" for line in lines)
@@ -512,7 +520,7 @@ class Tui:
         write_long_question(self, columns, rows)
         finished = self._finish_lines(columns)
         frame = lay_out(self.transcript, build_scene(self, now, columns, rows))
-        if text := self.painter.paint(finished, frame, columns):
+        if text := self.painter.paint(finished, frame, columns, rows):
             self.screen.write(text)
         if self.asking.current is not None:
             self.asking.on_shown(now)

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from trimtab.transports.tui.cells import Line, wrap
+from trimtab.transports.tui.cells import Line, clip, plain, wrap
 from trimtab.transports.tui.questions import (
     GUARD,
     Asked,
@@ -179,7 +179,11 @@ class Asking:
         self.words_for, self._typing_words = None, False
 
     def heading(self, columns: int, limit: int) -> tuple[Line, ...]:
-        """Return the title of the question, and its body unless that is in the scrollback."""
+        """Return the title of the question and its body.
+
+        Of a body that is in the scrollback, only the first row of a command is repeated: in a low
+        window the command would be out of sight.
+        """
         waiting = self.current
         if waiting is None:
             return ()
@@ -187,7 +191,10 @@ class Asking:
         who = f"{asked.agent}: " if asked.agent else ""
         position = describe_position(1, len(self._line))
         title: Line = (("warning bold", f"{who}{asked.title}"), ("dim", position))
-        body = [] if waiting.body_written else asked.render_body(columns)
+        body = asked.render_body(columns)
+        if waiting.body_written:
+            is_command = asked.body and plain(asked.body[0]).lstrip().startswith("$ ")
+            body = [clip(asked.body[0], columns)] if is_command else []
         return (*wrap(title, columns), *body)[: max(1, limit)]
 
     def menu(self, now: float, columns: int) -> Menu | None:

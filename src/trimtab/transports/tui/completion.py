@@ -13,6 +13,8 @@ _QUOTED = re.compile(r"[\s'`<>|]")
 """Characters that end a mention unless the path stands in quotes."""
 _FAR = 4096
 """Characters before the caret that are looked at."""
+WIDEST = 36
+"""Characters of a usage in the menu; longer ones would hide what the command does."""
 _COMMAND = re.compile(r"/([\w:.-]*)$")
 _ARGUMENT = re.compile(r"/([\w:.-]+) +(\S*)$")
 
@@ -27,6 +29,15 @@ class CommandRow(msgspec.Struct, frozen=True, kw_only=True):
     while_busy: bool = True
     values: tuple[str, ...] = ()
     """Arguments that can be completed."""
+    aliases: tuple[str, ...] = ()
+    """Other names of the command."""
+    find_values: Callable[[], Sequence[str]] | None = None
+    """Finds such arguments, if they are not always the same."""
+
+    def matches(self, query: str) -> bool:
+        """Return True if the name contains the letters, or another name begins with them."""
+        other = query and any(alias.startswith(query) for alias in self.aliases)
+        return query in self.name.lower() or bool(other)
 
 
 class Completion(msgspec.Struct, frozen=True):
@@ -96,7 +107,7 @@ class Completer:
         return []
 
     def _find_commands(self, query: str, *, busy: bool) -> list[Completion]:
-        rows = [row for row in self._commands() if query in row.name.lower()]
+        rows = [row for row in self._commands() if row.matches(query)]
         rows.sort(key=lambda row: (not row.name.lower().startswith(query), row.name))
         if len(rows) == 1 and rows[0].name == query and not rows[0].arguments:
             return []
@@ -106,6 +117,8 @@ class Completer:
             remark = f"waits until the agent is done: {row.help}" if blocked else row.help
             source = f" ({row.source})" if row.source else ""
             label = f"/{row.name} {row.arguments}".rstrip()
+            if len(label) > WIDEST:
+                label = f"/{row.name} …"
             item = MenuItem(label, f"{remark}{source}", disabled=blocked)
             space = " " if row.arguments else ""
             found.append(Completion(f"/{row.name}{space}", len(query) + 1, item))
@@ -113,7 +126,9 @@ class Completer:
 
     def _find_arguments(self, name: str, query: str) -> list[Completion]:
         row = next((row for row in self._commands() if row.name == name), None)
-        values = row.values if row is not None else ()
+        if row is None:
+            return []
+        values = row.values if row.find_values is None else row.find_values()
         return [
             Completion(value, len(query), MenuItem(value))
             for value in values

@@ -13,6 +13,8 @@ from trimtab.transports.tui.history import History
 FOLDED_LINES = 10
 FOLDED_CHARACTERS = 1000
 """Pastes with more lines or characters are shown as a placeholder."""
+MAX_FOLDED = 20
+"""Drafts with pastes that come back folded from the history."""
 _NUMBER = re.compile(r"\d+")
 _PLACEHOLDER = re.compile(r"\[(?:paste|image) \d+(?:: [^\]\n]*)?\]")
 
@@ -23,6 +25,11 @@ class Draft(msgspec.Struct, frozen=True):
     text: str = ""
     pastes: dict[str, str] = {}
     images: dict[str, str] = {}
+
+    @property
+    def expanded(self) -> str:
+        """The text with pastes in full."""
+        return _PLACEHOLDER.sub(lambda match: self.pastes.get(match[0], match[0]), self.text)
 
 
 class Editor:
@@ -39,8 +46,10 @@ class Editor:
         self._recalled: list[str] | None = None
         """Earlier prompts that begin like the draft, newest first, while one of them is shown."""
         self._position = -1
-        self._draft = ""
+        self._draft = Draft()
         self._recalling = False
+        self._folded: dict[str, Draft] = {}
+        """Drafts with pastes that were sent or cleared, by their whole text."""
 
     @property
     def text(self) -> str:
@@ -53,7 +62,7 @@ class Editor:
     @property
     def expanded(self) -> str:
         """The text with pastes in full."""
-        return _PLACEHOLDER.sub(lambda match: self._pastes.get(match[0], match[0]), self.text)
+        return self.save().expanded
 
     @property
     def images(self) -> list[str]:
@@ -89,6 +98,9 @@ class Editor:
 
     def clear(self) -> None:
         """Remove the text without a trace in the undo list."""
+        if self._pastes:
+            folded = {**self._folded, self.expanded: self.save()}
+            self._folded = dict(list(folded.items())[-MAX_FOLDED:])
         self.buffer.reset()
         self._pastes.clear()
         self._images.clear()
@@ -97,7 +109,7 @@ class Editor:
     def paste(self, text: str) -> None:
         """Insert pasted text; a long one as a placeholder."""
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-        lines = text.count("\n") + 1
+        lines = text.removesuffix("\n").count("\n") + 1
         if lines <= FOLDED_LINES and len(text) <= FOLDED_CHARACTERS:
             self.buffer.insert_text(text)
             return
@@ -163,7 +175,7 @@ class Editor:
     def _recall(self, step: int) -> None:
         if self._recalled is None:
             prefix = self.text[: self.caret]
-            self._draft = self.text
+            self._draft = self.save()
             entries = reversed(self._history.entries)
             self._recalled = [
                 entry.text
@@ -175,17 +187,21 @@ class Editor:
         if not -1 <= position < len(self._recalled):
             return
         self._position = position
-        text = self._draft if position < 0 else self._recalled[position]
         recalled, draft = self._recalled, self._draft
+        text = "" if position < 0 else recalled[position]
+        folded = draft if position < 0 else self._folded.get(text)
         self._recalling = False
-        self.set(text)
+        if folded is None:
+            self.set(text)
+        else:
+            self.restore(folded)
         if position >= 0:
             self._recalled, self._recalling, self._draft = recalled, True, draft
 
     def _changed(self) -> None:
-        if self._recalling and self._draft:  # the recalled prompt replaces the draft: keep it
-            self._history.add(self._draft)
-        self._recalled, self._recalling, self._draft = None, False, ""
+        if self._recalling and self._draft.text:  # the recalled prompt replaces it: keep it
+            self._history.add(self._draft.expanded)
+        self._recalled, self._recalling, self._draft = None, False, Draft()
         self._on_change()
 
 

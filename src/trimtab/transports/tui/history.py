@@ -54,14 +54,16 @@ class History:
         self._entries = [*(old for old in self.entries if old.text != text), entry][-KEPT:]
         try:
             make_private_dir(os.path.dirname(self._path))
-            fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            fd = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
         except (OSError, TrimtabError) as error:
             self.problem = f"The history of prompts cannot be written: {error}."
             return
         try:
             fcntl.flock(fd, fcntl.LOCK_EX)
             stored = msgspec.structs.replace(entry, text=self._mask(text))
-            os.write(fd, encode_json(stored) + b"\n")
+            size = os.fstat(fd).st_size
+            cut_off = size > 0 and os.pread(fd, 1, size - 1) != b"\n"  # by a crash, or damage
+            os.write(fd, (b"\n" if cut_off else b"") + encode_json(stored) + b"\n")
         except OSError as error:
             self.problem = f"The history of prompts cannot be written: {error.strerror}."
         finally:

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from urllib.parse import quote
 
 from trimtab.transports.tui.cells import Line, Span
@@ -63,3 +63,11 @@ class Links:
         except ValueError:
             found = False
         return f"file://{os.uname().nodename}{quote(path)}" if found else ""
+
+
+def find_last_address(texts: Iterable[str]) -> str:
+    """Return the last address in the first of the texts that has one; empty if none has."""
+    for text in texts:
+        if found := [match["address"] for match in _FOUND.finditer(text) if match["address"]]:
+            return found[-1]
+    return ""

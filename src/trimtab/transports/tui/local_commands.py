@@ -1,7 +1,6 @@
 """Commands of the interface: those it answers itself, and those it passes to the session."""
 
 import asyncio
-import base64
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
@@ -11,12 +10,16 @@ from prompt_toolkit.enums import EditingMode
 from trimtab.config.edit import change_field
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.run import Measured
-from trimtab.runtime.commands import ALIASES, COMMANDS, find_command
+from trimtab.runtime.agent_choice import list_agents
+from trimtab.runtime.choice_commands import list_settings
+from trimtab.runtime.commands import ALIASES, COMMANDS, find_command, get_command, list_usages
 from trimtab.runtime.commands import list_commands as offered_commands
 from trimtab.session.store import SessionStore
 from trimtab.transports.tui.cells import Line, Span
 from trimtab.transports.tui.completion import CommandRow
 from trimtab.transports.tui.diff import count_lines, render_diff
+from trimtab.transports.tui.other_programs import copy_text
+from trimtab.transports.tui.theme import THEMES
 
 if TYPE_CHECKING:
     from trimtab.transports.tui.app import Tui
@@ -24,6 +27,10 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"/([\w?:.-]+)(?:\s+(.*))?", re.DOTALL)
 _THROUGH_THE_QUEUE = {"compact"}
 """Commands that take long: they go through the session's queue, so that Esc stops them."""
+
+_PART = re.compile(r"  +[\d,]+  (?:system|tool): ")
+LARGEST = 5
+"""Parts of the context that are shown; Ctrl-O opens all."""
 
 LocalCommand = Callable[["Tui", str], Awaitable[None]]
 
@@ -38,6 +45,8 @@ def list_commands(tui: "Tui") -> Sequence[CommandRow]:
             help=command.help,
             while_busy=command.while_busy,
             values=command.values,
+            aliases=tuple(alias for alias, name in ALIASES.items() if name == command.name),
+            find_values=find_values(tui, command.name),
         )
         for command in (COMMANDS.values() if live is None else offered_commands(live))
     ]
@@ -46,9 +55,23 @@ def list_commands(tui: "Tui") -> Sequence[CommandRow]:
         rows += [
             CommandRow(name=skill.name, help=skill.description, source="skill")
             for skill in custom.skills.active
-            if skill.user_invocable and skill.name not in COMMANDS
+            if skill.user_invocable and skill.name not in {row.name for row in rows}
         ]
     return rows
+
+
+def find_values(tui: "Tui", name: str) -> Callable[[], Sequence[str]] | None:
+    """Return a function that finds the arguments of a command; None if its row has them."""
+    live = tui.live
+    if live is None or name not in ("agent", "help", "settings", "theme"):
+        return None
+    finders: dict[str, Callable[[], Sequence[str]]] = {
+        "agent": lambda: ["default", *(agent.name for agent in list_agents(live))],
+        "help": lambda: [command.name for command in offered_commands(live)],
+        "settings": lambda: list(list_settings(live)),
+        "theme": lambda: list(THEMES),
+    }
+    return finders[name]
 
 
 def handles(tui: "Tui", text: str) -> bool:
@@ -56,15 +79,14 @@ def handles(tui: "Tui", text: str) -> bool:
     match = _NAME.fullmatch(text.strip())
     if match is None or tui.live is None:
         return False
-    name = ALIASES.get(match[1].lower(), match[1].lower())
-    command = COMMANDS.get(name)
-    if command is None or name in _THROUGH_THE_QUEUE:
+    command = get_command(tui.live, match[1].lower())
+    if command is None or command.is_prompt or command.name in _THROUGH_THE_QUEUE:
         return False
-    if name == "queue" and (match[2] or "").startswith("send"):
+    if command.name == "queue" and (match[2] or "").startswith("send"):
         return tui.busy  # an idle session must be woken to send them
     if not tui.busy or command.while_busy:
         return True
-    waits = command.handler is not None and (name not in LOCAL or bool(match[2]))
+    waits = command.handler is not None and (command.name not in LOCAL or bool(match[2]))
     return not waits
 
 
@@ -78,7 +100,8 @@ async def run(tui: "Tui", text: str) -> None:
     if tui.busy and not command.while_busy:
         raise UsageError(f"/{command.name} is not possible while the agent works; Esc stops it.")
     tui.transcript.blank()
-    tui.transcript.say(f"> {text.strip()}", "person")
+    if arguments or command.name not in PANELS:  # a panel that is closed again leaves no trace
+        tui.transcript.say(f"> {text.strip()}", "person")
     if (local := LOCAL.get(command.name)) is not None:
         await local(tui, arguments)
     else:
@@ -90,12 +113,17 @@ async def run(tui: "Tui", text: str) -> None:
     tui.status.refresh()
 
 
+def say_kept(tui: "Tui", text: str, session_id: str) -> None:
+    """Say how to come back to another session, with the command on a line of its own."""
+    tui.transcript.say(f"{text}\n  trimtab --resume={session_id}", "dim")
+
+
 async def clear(tui: "Tui", _: str) -> None:
     """Begin a new session."""
     old = tui.live
     assert old is not None
     if await tui.open(tui.opening.new):
-        tui.transcript.say(f"The old session is kept: trimtab --resume={old.id}", "dim")
+        say_kept(tui, "The old session is kept:", old.id)
 
 
 async def worktree(tui: "Tui", name: str) -> None:
@@ -103,7 +131,61 @@ async def worktree(tui: "Tui", name: str) -> None:
     old = tui.live
     assert old is not None
     if await tui.open(lambda client: tui.opening.isolated(client, name)):
-        tui.transcript.say(f"The old session is kept: trimtab --resume={old.id}", "dim")
+        say_kept(tui, "The old session is kept:", old.id)
+
+
+async def fork(tui: "Tui", name: str) -> None:
+    """Go on in a copy of the session; while the agent works, stay with the original."""
+    old = tui.live
+    assert old is not None
+    if tui.busy:
+        tui.transcript.say(await old.run_command(f"/fork {name}".rstrip()) or "")
+        return
+    copy = await old.fork(name or None)
+    if await tui.open(lambda client: tui.opening.resume(client, copy), past=False):
+        say_kept(tui, "This is a copy; the original is kept:", old.id)
+
+
+async def ask(tui: "Tui", question: str) -> None:
+    """Show the answer to a question beside the conversation."""
+    assert tui.live is not None
+    tui.say_briefly("Asking beside the conversation …")
+    tui.transcript.add_markdown(await tui.live.run_command(f"/ask {question}") or "")
+
+
+async def search(tui: "Tui", words: str) -> None:
+    """Search this conversation."""
+    from trimtab.transports.tui.conversation_search import conversation_panel
+
+    tui.panel = await asyncio.to_thread(conversation_panel, tui)
+    if tui.panel is not None and words:
+        tui.panel.type(words)
+
+
+async def settings(tui: "Tui", arguments: str) -> None:
+    """Open the settings; with arguments as in plain lines."""
+    from trimtab.transports.tui.setup_panels import settings_panel
+
+    if not await answered(tui, "settings", arguments):
+        tui.panel = settings_panel(tui)
+
+
+async def agent(tui: "Tui", arguments: str) -> None:
+    """Choose the agent to work as; with an argument as in plain lines."""
+    from trimtab.transports.tui.setup_panels import agents_panel
+
+    if not await answered(tui, "agent", arguments):
+        tui.panel = agents_panel(tui)
+
+
+async def session(tui: "Tui", arguments: str) -> None:
+    """Show the facts of the session, or its plan as it is rendered."""
+    assert tui.live is not None
+    answer = await tui.live.run_command(f"/session {arguments}".rstrip()) or ""
+    if arguments == "plan":
+        tui.transcript.add_markdown(answer)
+    else:
+        tui.transcript.say(answer)
 
 
 async def leave(tui: "Tui", _: str) -> None:
@@ -117,13 +199,19 @@ async def copy(tui: "Tui", _: str) -> None:
     if not answer:
         tui.transcript.say("There is no answer to copy yet.", "dim")
         return
-    data = base64.b64encode(answer.encode("utf-8", "replace")).decode()
-    tui.screen.write(f"\x1b]52;c;{data}\x07")
+    copy_text(tui, answer)
     tui.transcript.say(f"Copied the last answer ({len(answer):,} characters).", "dim")
 
 
 async def rewind(tui: "Tui", _: str) -> None:
     tui.actions.rewind()
+
+
+async def show_help(tui: "Tui", arguments: str) -> None:
+    """Show all commands in two columns, or how to write one."""
+    assert tui.live is not None
+    if not await answered(tui, "help", arguments):
+        tui.transcript.say_pairs(list_usages(tui.live))
 
 
 async def history(tui: "Tui", arguments: str) -> None:
@@ -180,7 +268,15 @@ async def context(tui: "Tui", _: str) -> None:
     measured, limit = tui.live.context
     if measured is not None:
         tui.transcript.add_lines([context_bar(measured, limit, columns - 1)])
-    tui.transcript.say(await tui.live.run_command("/context") or "")
+    text = await tui.live.run_command("/context") or ""
+    lines = text.split("\n")
+    parts = [line for line in lines if _PART.match(line)]
+    tui.transcript.say("\n".join(line for line in lines if line not in parts))
+    largest = sorted(parts, key=lambda line: -int(line.split()[0].replace(",", "")))
+    tui.transcript.fold("context", text)
+    tui.transcript.say("\n".join(largest[:LARGEST]))
+    if len(parts) > LARGEST:
+        tui.transcript.say(f"  … {len(parts) - LARGEST} smaller parts (Ctrl-O)", "dim")
 
 
 def context_bar(measured: Measured, limit: int, columns: int) -> Line:
@@ -271,11 +367,15 @@ async def answered(tui: "Tui", name: str, arguments: str) -> bool:
 
 
 LOCAL: dict[str, LocalCommand] = {
+    "agent": agent,
+    "ask": ask,
     "clear": clear,
     "context": context,
     "copy": copy,
     "diff": diff,
     "exit": leave,
+    "fork": fork,
+    "help": show_help,
     "history": history,
     "mcp": mcp,
     "model": model,
@@ -283,6 +383,9 @@ LOCAL: dict[str, LocalCommand] = {
     "queue": queue,
     "resume": resume,
     "rewind": rewind,
+    "search": search,
+    "session": session,
+    "settings": settings,
     "skills": skills,
     "tasks": tasks,
     "theme": theme,
@@ -290,3 +393,10 @@ LOCAL: dict[str, LocalCommand] = {
     "vim": vim,
     "worktree": worktree,
 }
+PANELS = frozenset(
+    (
+        *("agent", "history", "mcp", "model", "permissions", "queue", "resume", "rewind"),
+        *("search", "settings", "skills", "tasks", "theme", "undo"),
+    )
+)
+"""Commands that open a panel if they have no arguments."""

@@ -1,24 +1,28 @@
 """Hands the terminal to another program: an editor, a pager, the shell's job control."""
 
 import asyncio
+import base64
 import os
 import shlex
+import shutil
 import signal
+import sys
 import tempfile
 import termios
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from trimtab.attachments.clipboard import read_clipboard
+from trimtab.contracts.messages import AssistantMessage
 from trimtab.contracts.text import neutralise
 from trimtab.providers.image_size import HEAD, measure_image
+from trimtab.transports.tui.links import find_last_address
 from trimtab.transports.tui.screen import Attributes
-from trimtab.transports.tui.transcript import new_stream
 
 if TYPE_CHECKING:
     from trimtab.transports.tui.app import Tui
 
-PAGER_PROMPT = "-PThe newest first; q leaves, / searches"
+NEWEST_FIRST = "The newest first; q leaves, / searches"
 """Says in `less` how to leave it; the name of a file would say nothing."""
 _MAGIC = {".png": b"\x89PNG", ".jpg": b"\xff\xd8", ".gif": b"GIF8", ".webp": b"RIFF"}
 
@@ -108,23 +112,19 @@ async def edit_plan(tui: "Tui") -> None:
     if code:
         tui.transcript.say(f"The editor ended with code {code}.", "dim")
         return
-    stream = new_stream()
-    stream.feed(neutralise(tui.live.folder.read_plan() or ""))
-    stream.end()
-    columns, _ = tui.screen.size
     tui.transcript.say("The plan is now:", "heading")
-    tui.transcript.add_lines(stream.take(columns))
+    tui.transcript.add_markdown(tui.live.folder.read_plan() or "")
     tui.request_frame()
 
 
-async def page(tui: "Tui", texts: Sequence[tuple[str, str]]) -> None:
-    """Show folded texts in a pager, the newest first."""
-    shown = "\n\n".join(f"── {neutralise(title)}\n\n{text}" for title, text in reversed(texts))
+async def page(tui: "Tui", texts: Sequence[tuple[str, str]], prompt: str = NEWEST_FIRST) -> None:
+    """Show texts with their titles in a pager; `prompt` stands in its last row."""
+    shown = "\n\n".join(f"── {neutralise(title)}\n\n{text}" for title, text in texts)
     with tempfile.NamedTemporaryFile("w", suffix=".txt", delete=False, errors="replace") as file:
-        file.write(shown)
+        file.write(f"{shown}\n")  # a pager like `cat` would leave the cursor in the last line
     command = shlex.split(tui.terminal.env.get("PAGER") or "less")
     if command[:1] == ["less"]:
-        command.append(PAGER_PROMPT)
+        command.append(f"-P{prompt}")
     try:
         await run_program(tui, [*command, file.name])
     except OSError as error:
@@ -133,6 +133,57 @@ async def page(tui: "Tui", texts: Sequence[tuple[str, str]]) -> None:
         )
     finally:
         os.unlink(file.name)
+
+
+async def open_link(tui: "Tui") -> None:
+    """Open the last address of the conversation in a browser; without one, copy it."""
+    assert tui.live is not None
+    messages = reversed(tui.live.projections.conversation.messages)
+    address = find_last_address(
+        message.text for message in messages if isinstance(message, AssistantMessage)
+    )
+    if not address:
+        tui.say_briefly("There is no address in this conversation.")
+        return
+    env = tui.terminal.env
+    opener = shlex.split(env.get("BROWSER", "")) or find_opener(env)
+    if not opener:
+        copy_text(tui, address)
+        tui.say_briefly(f"No browser is known (set BROWSER); {address} is copied.")
+        return
+    silent = asyncio.subprocess.DEVNULL
+    try:
+        await asyncio.create_subprocess_exec(
+            *opener,
+            address,
+            env=env,
+            stdin=silent,
+            stdout=silent,
+            stderr=silent,
+            start_new_session=True,
+        )
+    except OSError as error:
+        tui.transcript.say(
+            f"{opener[0]} cannot be run: {error.strerror}; set BROWSER to a program you have.",
+            "error",
+        )
+        return
+    tui.say_briefly(f"Opening {address} …")
+
+
+def find_opener(env: Mapping[str, str]) -> list[str]:
+    """Return the desktop's program that opens addresses; empty where there is no desktop."""
+    if sys.platform == "darwin":
+        return ["open"]
+    has_desktop = env.get("DISPLAY") or env.get("WAYLAND_DISPLAY")
+    found = shutil.which("xdg-open", path=env.get("PATH")) if has_desktop else None
+    return [found] if found else []
+
+
+def copy_text(tui: "Tui", text: str) -> None:
+    """Copy a text to the clipboard through the terminal (OSC 52)."""
+    data = base64.b64encode(text.encode("utf-8", "replace")).decode()
+    tui.screen.write(f"\x1b]52;c;{data}\x07")
 
 
 async def attach_clipboard(tui: "Tui") -> None:

@@ -33,17 +33,24 @@ class Painter:
         self._widths: tuple[int, ...] = ()
         self._caret = (0, 0)
         self._columns = 0
+        self._size = (0, 0)
 
-    def paint(self, finished: Sequence[Line], frame: Frame, columns: int) -> str:
-        """Return what writes the finished lines and replaces the live rows; empty if nothing."""
+    def paint(self, finished: Sequence[Line], frame: Frame, columns: int, height: int = 0) -> str:
+        """Return what writes the finished lines and replaces the live rows; empty if nothing.
+
+        In a window of another size everything is painted again: a terminal that becomes lower may
+        cut off the rows below the cursor.
+        """
+        resized, self._size = self._size != (columns, height), (columns, height)
         rows = [clip(row, columns - 1) for row in frame.rows]
         texts = tuple(encode(row, self.theme) for row in rows)
         caret = min(frame.caret[0], max(0, len(rows) - 1)), min(frame.caret[1], columns - 1)
         start = self._to_first_row(columns)
-        if not finished and not start and texts == self._shown and caret == self._caret:
+        repaint = bool(finished or start or resized)
+        if not repaint and texts == self._shown and caret == self._caret:
             return ""
         body, taken = self._write_finished(finished, columns)
-        body += self._write_rows(texts, repaint=bool(finished) or bool(start), taken=taken)
+        body += self._write_rows(texts, repaint=repaint, taken=taken)
         up = max(0, max(len(texts), len(self._shown) - taken) - 1) - caret[0]
         body += (f"\x1b[{up}A" if up > 0 else "") + "\r"
         body += f"\x1b[{caret[1]}C" if caret[1] else ""

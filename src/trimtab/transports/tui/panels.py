@@ -176,6 +176,7 @@ def search_panel(tui: "Tui") -> Panel:
 
     def choose(text: str) -> None:
         tui.panel = None
+        tui.history.add(tui.editor.expanded)
         tui.editor.set(text)
 
     def narrow() -> str:

@@ -122,10 +122,12 @@ def edit_rules(asked: Asked, text: str) -> Asked:
 
 def build_trust(question: TrustQuestion) -> Asked:
     """Return the question whether to trust a folder."""
-    title = f"Do you trust {show(question.folder)}? It would load:"
+    title, loads = f"Do you trust {show(question.folder)}?", "It would load:"
     if question.changed:
-        title = f"In {show(question.folder)}, which you trusted, this is new or changed:"
-    body = [_text(f"  {item.kind:<10} {show(item.path)}") for item in question.items[:MAX_ITEMS]]
+        title = f"Do you still trust {show(question.folder)}?"
+        loads = "This is new or changed since you did:"
+    body = [_text(f"  {loads}")]
+    body += [_text(f"  {item.kind:<10} {show(item.path)}") for item in question.items[:MAX_ITEMS]]
     if len(question.items) > MAX_ITEMS:
         body.append(_text(f"  … and {len(question.items) - MAX_ITEMS} more"))
     return Asked(
@@ -166,8 +168,8 @@ def _permission(part: Question, _: int, approval: JsonObject | None = None) -> A
         )
         choices.append(
             Choice(
-                label=f"yes, allow {named} always in this place",
-                short="yes, always in this place",
+                label=f"yes, allow {named} always in this folder",
+                short="yes, always in this folder",
                 keys=("3",),
                 value=Answer(kind="approve-for-location", approval=approval),
             )
@@ -181,7 +183,7 @@ def _permission(part: Question, _: int, approval: JsonObject | None = None) -> A
             notes.append((("dim", f"  c allows {names}"),))
         choices.append(
             Choice(
-                label=f"yes, allow {together} always in this place",
+                label=f"yes, allow {together} always in this folder",
                 short=f"yes, {together} always",
                 keys=("c",),
                 value=approve_bundle(request),

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from trimtab.contracts.text import count, neutralise
-from trimtab.transports.tui.cells import Line
+from trimtab.transports.tui.cells import Line, wrap
 from trimtab.transports.tui.transcript import Transcript, describe_seconds
 from trimtab.transports.tui.view import MARK, EditorView, Menu, Scene
 
@@ -22,7 +22,8 @@ def build_scene(tui: "Tui", now: float, columns: int, rows: int) -> Scene:
     if tui.panel is not None:
         if tui.panel.changes:
             tui.panel.refresh()
-        heading, choices, detail = tui.panel.heading, tui.panel.menu, tui.panel.detail
+        heading = tuple(row for line in tui.panel.heading for row in wrap(line, columns - 1, "  "))
+        choices, detail = tui.panel.menu, tui.panel.detail
     elif tui.asking.current is not None:
         heading = tui.asking.heading(columns - 1, rows // 2)
         choices = tui.asking.menu(now, columns - 1)
@@ -33,6 +34,7 @@ def build_scene(tui: "Tui", now: float, columns: int, rows: int) -> Scene:
         menu=None if heading else tui.completer.menu,
         heading=heading,
         choices=choices,
+        asks=tui.panel is None,
         detail=detail,
         activity=_describe_activity(tui, now),
         remark=tui.remark,
@@ -47,7 +49,8 @@ def _view_editor(tui: "Tui") -> EditorView:
         return EditorView(tui.panel.query, len(tui.panel.query), tui.panel.mark, "")
     if tui.asking.typing_words:
         choice = tui.asking.words_for
-        mark, hint = "rule: " if choice and choice.rule else "your words: ", ""
+        mark = "rule: " if choice and choice.rule else "your words: "
+        hint = "Enter sends them, Esc goes back"
     elif tui.asking.current is not None and tui.asking.current.asked.words_only:
         hint = ANSWER_HINT
     elif tui.editor.text.startswith("!"):
@@ -68,7 +71,7 @@ def _describe_activity(tui: "Tui", now: float) -> str:
     facts.append(describe_seconds(now - tui.working_since))
     if tokens := tui.tokens - tui.tokens_before:
         facts.append(count(tokens, "token"))
-    return " · ".join((*facts, "Esc stops"))
+    return " · ".join((*facts, "Esc stops" if tui.busy else "/tasks stops it"))
 
 
 def describe_work(transcript: Transcript) -> str:

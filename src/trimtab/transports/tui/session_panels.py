@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 from trimtab.config.edit import change_field
 from trimtab.contracts.errors import UsageError
-from trimtab.host.session_list import list_sessions
+from trimtab.host.session_list import list_resumable
 from trimtab.transports.tui.first_model import list_models
 from trimtab.transports.tui.panels import Panel, Row, find_in, local_time
-from trimtab.transports.tui.theme import THEMES
+from trimtab.transports.tui.theme import THEMES, choose_theme
 from trimtab.transports.tui.view import MenuItem
 
 if TYPE_CHECKING:
@@ -19,10 +19,8 @@ def sessions_panel(tui: "Tui") -> Panel:
     here = tui.terminal.cwd
     own = tui.live.id if tui.live is not None else ""
     rows = []
-    for summary in list_sessions(tui.terminal.home):
-        if summary.id == own or summary.problem:
-            continue
-        name = summary.name or summary.title or summary.id
+    for summary in list_resumable(tui.terminal.home, own):
+        name = summary.name or summary.title
         place = "" if summary.cwd == here else f", {summary.cwd}"
         used = " (in use)" if summary.in_use else ""
         remark = f"{local_time(summary.updated_at)}{place}{used}"
@@ -54,6 +52,15 @@ async def model_panel(tui: "Tui") -> Panel:
     return Panel("Use which model?", find_in(rows), choose)
 
 
+ABOUT_THEMES = {
+    "auto": "the 16 colours of your terminal's own scheme",
+    "dark": "for a dark background",
+    "light": "for a light background",
+    "high-contrast": "for a black background",
+    "none": "no colours",
+}
+
+
 def theme_panel(tui: "Tui") -> Panel:
     """Return the picker of themes."""
 
@@ -61,7 +68,8 @@ def theme_panel(tui: "Tui") -> Panel:
         tui.panel = None
         use_theme(tui, name)
 
-    panel = Panel("Use which colours?", find_in([Row(MenuItem(n), n) for n in THEMES]), choose)
+    rows = [Row(MenuItem(name, about), name) for name, about in ABOUT_THEMES.items()]
+    panel = Panel("Use which colours?", find_in(rows), choose)
     panel.digits = True
     return panel
 
@@ -70,7 +78,7 @@ def use_theme(tui: "Tui", name: str) -> None:
     """Use a theme from now on, and save it."""
     if name not in THEMES:
         raise UsageError(f"Unknown theme {name!r}; use one of {', '.join(THEMES)}.")
-    tui.painter.theme = tui.preferences.adapt(THEMES[name])
+    tui.painter.theme = tui.preferences.adapt(choose_theme(name, tui.terminal.env))
     change_field(tui.terminal.home.settings, "theme", name)
     tui.transcript.say(f"The theme is {name}.", "dim")
     tui.request_frame()

@@ -1,10 +1,12 @@
-"""Panels over what the session works with: MCP servers, skills, permission rules, undo."""
+"""Panels over what the session works with: servers, skills, agents, settings, rules, undo."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.text import count
+from trimtab.runtime.agent_choice import list_agents
+from trimtab.runtime.choice_commands import list_settings, show_setting
 from trimtab.runtime.session_views import list_rules
 from trimtab.transports.tui.panels import Key, Panel, Row, find_in, local_time
 from trimtab.transports.tui.view import MenuItem
@@ -96,6 +98,41 @@ def skills_panel(tui: "Tui") -> Panel | None:
         tui.editor.set(f"/{name} ")
 
     return Panel("Skills", find_in(rows), choose)
+
+
+def settings_panel(tui: "Tui") -> Panel:
+    """Return the settings: those that are set first; Enter begins the command that changes one."""
+    live = tui.live
+    assert live is not None
+    found = sorted(list_settings(live).items(), key=lambda item: item[1] is None)
+    rows = [Row(MenuItem(name, show_setting(value)), name) for name, value in found]
+
+    def choose(name: str) -> None:
+        tui.panel = None
+        tui.history.add(tui.editor.expanded)
+        tui.editor.set(f"/settings {name} ")
+        tui.say_briefly(f"Type the new value of {name}, or default to remove it.")
+
+    panel = Panel("Settings", find_in(rows), choose)
+    panel.chooses = "changes it"
+    return panel
+
+
+def agents_panel(tui: "Tui") -> Panel:
+    """Return the agents that the session can work as."""
+    live = tui.live
+    assert live is not None
+    default = Row(MenuItem("default", "Trimtab itself"), "default")
+    agents = (
+        Row(MenuItem(agent.name, agent.description, detail=agent.description), agent.name)
+        for agent in list_agents(live)
+    )
+
+    def choose(name: str) -> None:
+        tui.panel = None
+        tui.spawn(say_answer(tui, f"/agent {name}"))
+
+    return Panel("Work as which agent?", find_in([default, *agents]), choose)
 
 
 def permissions_panel(tui: "Tui") -> Panel:

@@ -16,7 +16,8 @@ from trimtab.contracts.json_text import encode_json
 from trimtab.contracts.text import count, neutralise
 from trimtab.policy.git_programs import find_git_programs
 from trimtab.runtime.live import LiveSession
-from trimtab.transports.tui.cells import Line
+from trimtab.runtime.session_views import describe_tokens
+from trimtab.transports.tui.cells import Line, width, wrap
 from trimtab.version import __version__
 from trimtab.workspace.git import Git
 
@@ -170,9 +171,8 @@ def describe_session(live: LiveSession) -> JsonObject:
     }
 
 
-def describe_tokens(number: int) -> str:
-    """Return a number of tokens in thousands: `200k`."""
-    return f"{number // 1000}k" if number >= 1000 else str(number)
+LONGEST_NAME = 40
+"""Characters of a session's name in the lines at its start."""
 
 
 def choose_tip(session_state: str) -> str:
@@ -184,8 +184,8 @@ def choose_tip(session_state: str) -> str:
     return TIPS[max(0, number - 1)] if number <= len(TIPS) else ""
 
 
-def describe_start(live: LiveSession, home: str, branch: str, tip: str) -> list[Line]:
-    """Return the lines at the start of a session, at most three."""
+def describe_start(live: LiveSession, home: str, branch: str, tip: str, columns: int) -> list[Line]:
+    """Return the three lines at the start of a session; a tip that does not fit is left out."""
     checkout = live.controls.setup.checkout
     folder = shorten(checkout.cwd, home)
     place = [neutralise(folder)]
@@ -203,16 +203,24 @@ def describe_start(live: LiveSession, home: str, branch: str, tip: str) -> list[
         ),
         (("dim", " · ".join(place)),),
     ]
-    if facts := [fact for fact in (describe_loaded(live), tip) if fact]:
+    given = str(live.folder.read_metadata().get("name") or live.projections.title.text)
+    name = " ".join(neutralise(given).split())
+    if len(name) > LONGEST_NAME:
+        name = f"{name[: LONGEST_NAME - 1]}…"
+    facts = [f"session “{name}”"] if name else []
+    for fact in (*list_loaded(live), tip):
+        if fact and width(" · ".join((*facts, fact))) < columns:
+            facts.append(fact)
+    if facts:
         lines.append((("dim", " · ".join(facts)),))
-    return lines
+    return [row for line in lines for row in wrap(line, columns - 1, "  ")]
 
 
-def describe_loaded(live: LiveSession) -> str:
-    """Return what the session loaded, in a line; empty if nothing."""
+def list_loaded(live: LiveSession) -> list[str]:
+    """Return what the session loaded, counted by kind."""
     custom = live.controls.setup.customizations
     if custom is None:
-        return ""
+        return []
     skills = [skill for skill in custom.skills.active if skill.user_invocable]
     servers = live.controls.servers.describe()
     facts = []
@@ -222,10 +230,7 @@ def describe_loaded(live: LiveSession) -> str:
         facts.append(count(len(skills), "skill"))
     if servers:
         facts.append(count(len(servers), "MCP server"))
-    name = live.projections.title.text
-    if name:
-        facts.insert(0, f"session {neutralise(name)}")
-    return " · ".join(facts)
+    return facts
 
 
 def shorten(path: str, home: str) -> str:

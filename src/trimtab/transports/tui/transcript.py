@@ -4,6 +4,8 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from trimtab.contracts.text import count, neutralise
 from trimtab.host.answers import describe_exchange, describe_permission
 from trimtab.host.calls import describe_edits
@@ -25,7 +27,7 @@ from trimtab.host.parts import (
     ToolInvocation,
     UserPrompt,
 )
-from trimtab.transports.tui.cells import Line, Span, plain, width, wrap
+from trimtab.transports.tui.cells import Line, Span, clip, plain, width, wrap
 from trimtab.transports.tui.diff import count_lines, render_diff
 
 if TYPE_CHECKING:
@@ -160,6 +162,14 @@ class Transcript:
         self._settle()
         self._ready.append(lambda _: lines)
 
+    def add_markdown(self, text: str) -> None:
+        """Add a text with its Markdown rendered."""
+        self._settle()
+        stream = new_stream()
+        stream.feed(neutralise(text))
+        stream.end()
+        self._ready.append(stream.take)
+
     def blank(self) -> None:
         """Separate what follows by an empty line."""
         self._settle()
@@ -167,14 +177,17 @@ class Transcript:
 
     def settle(self) -> None:
         """Finish what waits for more of its kind: the session is idle."""
+        self._end_stream()
         self._settle()
         self.calls = {key: call for key, call in self.calls.items() if not call.ended}
         self.hooks = {}
 
     def _prompt(self, part: UserPrompt) -> None:
         self.waiting.pop(f"queue {part.key}", None)
-        self.blank()
         text = neutralise(part.text)
+        if not text.strip() and part.source not in ("", "user"):
+            return  # a remark of ours to the model
+        self.blank()
         style, mark = (
             ("person", "> ") if part.source in ("", "user") else ("dim", f"{part.source}> ")
         )
@@ -201,10 +214,11 @@ class Transcript:
             self.waiting[part.key] = part
 
     def _markdown(self, part: Markdown) -> None:
-        if part.key in self._ended_streams:
-            return
+        if part.key in self._ended_streams and part.delta in ("", part.text):
+            return  # all of it is written
         if self._stream is None or self._stream_key != part.key:
             self._end_reasoning(part.timestamp)
+            self._end_stream()
             self._settle()
             self._ready.append(lambda _: [()])
             self._stream, self._stream_key = new_stream(), part.key
@@ -238,7 +252,7 @@ class Transcript:
         self._ended_reasoning = self._reasoning_key
         took = elapsed(self._reasoning_began, ended)
         title = f"thought for {took}" if took not in ("", "0 s") else "thought"
-        self._fold(title, text)
+        self.fold(title, text)
         self.say(f"∴ {title}", "dim italic")
 
     def _call(self, part: ToolInvocation, now: float) -> None:
@@ -252,11 +266,13 @@ class Transcript:
                 self.call_started[part.key] = now
             self.calls[part.key] = part
             return
-        self.calls.pop(part.key, None)
+        before = self.calls.pop(part.key, None)
         self.call_started.pop(part.key, None)
         self._end_reasoning("")
+        if part.state == "interrupted" and before is not None and before.output:
+            part = msgspec.structs.replace(part, output=before.output)  # what it printed so far
         if part.state == "completed" and part.name in _QUIET and not part.server:
-            self._fold(part.title, part.output)
+            self.fold(part.title, part.output)
             self._quiet.append(part)
             return
         self._settle()
@@ -280,15 +296,16 @@ class Transcript:
             return
         diff = part.detail if "\n@@ " in part.detail else ""
         head = describe_call(part, diff)
-        self._fold(neutralise(part.title), diff or part.output or part.error)
-        self._ready.append(lambda columns: wrap(head, columns - 1, "  "))
+        self.fold(neutralise(part.title), diff or part.output or part.error)
+        self._ready.append(lambda columns: [fit_call(head, columns - 1)])
         if diff and find_hunks(diff) in self._written_diffs:
             self._written_diffs.discard(find_hunks(diff))
         elif diff:
             lines = render_diff(diff, DIFF_LINES)
             self._ready.append(lambda _: lines)
-        elif part.state != "completed" or part.exit_code:
-            output = part.error if part.state != "completed" else part.output
+        elif part.state != "rejected" and (part.state != "completed" or part.exit_code):
+            stopped = part.state in ("completed", "interrupted")  # else the error says it all
+            output = part.output if stopped else part.error
             rows = [row for row in printed_rows(neutralise(output)) if row.strip()]
             shown = rows[-FAILURE_LINES:] if part.exit_code else rows[:FAILURE_LINES]
             self._ready.append(
@@ -305,12 +322,14 @@ class Transcript:
             self._written_diffs.add(hunks)
 
     def _settle(self) -> None:
-        """Write what was counted together, and end a message that something else follows."""
-        self._end_stream()
+        """Write what was counted together, and the certain rows of a message that goes on below."""
+        if self._stream is not None:
+            self._ready.append(self._stream.take)
+            self._ready.append(lambda _: [()])
         quiet, self._quiet = self._quiet, []
         if len(quiet) == 1:
             head = describe_call(quiet[0], "")
-            self._ready.append(lambda columns: wrap(head, columns - 1, "  "))
+            self._ready.append(lambda columns: [fit_call(head, columns - 1)])
         elif quiet:
             read = sum(_QUIET[call.name] == "read" for call in quiet)
             searched = len(quiet) - read
@@ -319,7 +338,8 @@ class Transcript:
             line: Line = (("success", "● "), ("", ", ".join(texts)))
             self._ready.append(lambda _: [line])
 
-    def _fold(self, title: str, text: str) -> None:
+    def fold(self, title: str, text: str) -> None:
+        """Keep a text that Ctrl-O opens."""
         if text:
             self.folded = [*self.folded[-FOLDED_KEPT:], Folded((title, neutralise(text)))]
 
@@ -368,8 +388,13 @@ class Transcript:
     def _notice(self, part: Notice) -> None:
         if not part.text:
             return
+        if part.kind == "agent_completed":  # for the model; the row of the agent tells people
+            self.fold("the last message of an agent", part.text)
+            return
         if part.kind == "abort":
             self._end_reasoning("")
+        if part.kind in ("abort", "retry") or part.level == "error":
+            self._end_stream()  # no more of the message arrives
         if part.level == "answer":
             self.blank()
             self.say(part.text)
@@ -429,9 +454,10 @@ def describe_call(part: ToolInvocation, diff: str) -> Line:
     style, mark = _MARKS.get(part.state, ("error", "●"))
     if part.exit_code:
         style = "error"
-    name, _, rest = neutralise(part.title).partition(" ")
+    name, _, rest = neutralise(part.title).replace("\n", " ").partition(" ")
     facts = []
-    if (took := elapsed(part.started, part.completed)) and took != "0 s":
+    took = elapsed(part.started, part.completed)
+    if took not in ("", "0 s") and part.state not in ("rejected", "denied"):  # a person took it
         facts.append(took)
     if part.state != "completed":
         facts.append(part.state)
@@ -443,9 +469,14 @@ def describe_call(part: ToolInvocation, diff: str) -> Line:
     elif part.state == "completed" and (lines := len(printed_rows(part.output))) > 1:
         facts.append(count(lines, "line"))
     spans: list[Span] = [(style, f"{mark} "), ("bold", name), ("", f" {rest}" if rest else "")]
-    if facts:
-        spans.append(("dim", f" · {' · '.join(facts)}"))
+    spans.append(("dim", "".join(f" · {fact}" for fact in facts)))
     return tuple(spans)
+
+
+def fit_call(head: Line, limit: int) -> Line:
+    """Return the line of a finished call as one row: a long title is cut, the outcome is not."""
+    *title, facts = head
+    return (*clip(title, max(8, limit - width(facts[1]))), facts)
 
 
 def printed_rows(output: str) -> list[str]:

@@ -58,6 +58,8 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     heading: tuple[Line, ...] = ()
     """The body of a question or the title of a panel, above its choices."""
     choices: Menu | None = None
+    asks: bool = False
+    """True if the choices answer a question; those of a panel may be longer than the window."""
     detail: str = ""
     """More about the marked choice."""
     activity: str = ""
@@ -71,8 +73,10 @@ def lay_out(transcript: Transcript, scene: Scene) -> Frame:
     """Return the live rows and the caret. They never take more than the window has."""
     asking = bool(scene.heading or scene.choices)
     share = scene.rows // 2 + 1 if asking or scene.menu else scene.rows // 3
-    budget = max(1, min(max(share, LEAST_ROWS), scene.rows - 1))
     edited, caret = lay_out_editor(scene.editor, scene.columns, max(1, scene.rows // 3))
+    if scene.asks and scene.choices:  # every choice of a question is visible, if that is possible
+        share = max(share, _least_rows(scene) + len(edited) + 1)  # with the status
+    budget = max(1, min(max(share, LEAST_ROWS), scene.rows - 1))
     edited, caret = _scroll(edited, caret, budget)
     left = budget - len(edited)
     status = _status_rows(scene, left)
@@ -198,25 +202,34 @@ def lay_out_menu(menu: Menu | None, limit: int) -> list[Line]:
             )
         )
     if visible < len(menu.items) and limit > 1:
-        lines.append((("dim", f"  … {count(len(menu.items), 'entry', 'entries')}"),))
+        lines.append((("dim", f"  … {len(menu.items) - visible:,} more: Up, Down"),))
     return lines
 
 
 def _question_rows(scene: Scene, limit: int) -> list[Line]:
-    """Return the question: its choices come first if there is not room for all of it."""
+    """Return the question: its title, then its choices, then the rest if there is room."""
     text = " ".join(neutralise(scene.detail).split())
     detail: list[Line] = [(("dim italic", f"  {text}"),)] if text and limit > 4 else []
-    choices = lay_out_menu(scene.choices, limit - len(detail)) if scene.choices else []
     heading = list(scene.heading)
+    title = max(0, min(1 if scene.asks else 2, len(heading), limit - len(detail) - 2))
+    choices = lay_out_menu(scene.choices, limit - len(detail) - title) if scene.choices else []
     room = max(0, limit - len(choices) - len(detail))
     if len(heading) > room:
         heading = heading[:room]
     return [*heading, *choices, *detail]
 
 
+def _least_rows(scene: Scene) -> int:
+    """Return the rows of a question that must be visible: title, command and choices."""
+    choices = len(scene.choices.items) if scene.choices else 0
+    return choices + min(2, len(scene.heading))
+
+
 def _status_rows(scene: Scene, limit: int) -> list[Line]:
     if limit <= 1 or (limit <= 4 and (scene.menu or scene.choices)):
         return []
+    if scene.asks and scene.choices and limit <= _least_rows(scene):
+        return []  # the question needs the row
     if scene.remark:
         return [(("warning", neutralise(scene.remark)),)]
     return [fit_status(scene.status, scene.columns - 1)] if scene.status else []

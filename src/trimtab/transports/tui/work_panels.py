@@ -12,11 +12,10 @@ from trimtab.contracts.run import Prompt
 from trimtab.contracts.text import neutralise
 from trimtab.host.agent_lines import AgentLines
 from trimtab.host.requests import handle_request
-from trimtab.loop.ledger import Ledger
 from trimtab.runtime.live import LiveSession
+from trimtab.runtime.session_views import describe_spending
 from trimtab.transports.tui.other_programs import page
 from trimtab.transports.tui.panels import Key, Panel, Row, find_in
-from trimtab.transports.tui.status import describe_tokens
 from trimtab.transports.tui.transcript import describe_seconds
 from trimtab.transports.tui.view import MenuItem
 
@@ -25,6 +24,10 @@ if TYPE_CHECKING:
 
 TAIL_BYTES = 1 << 20
 """Bytes of a command's output that its tail shows at most."""
+SILENT = 5.0
+"""Seconds without output after which the row of an agent says so."""
+LONGEST_LABEL = 36
+"""Characters of a task in its row; the rest of the row is for its state and its budget."""
 _ACTIONS = {
     "edit": "edit it: take it back into the editor",
     "now": "send it now: the agent reads it next",
@@ -148,33 +151,32 @@ def list_background(tui: "Tui") -> list[str]:
 def list_task_rows(tui: "Tui", live: LiveSession) -> list[Row]:
     """Return a row for each agent and command, below the agent that started it."""
     tasks = live.tasks.describe()
-    budget = live.controls.agent.budget
-    spent = budget.spending().agents if isinstance(budget, Ledger) else {}
     rows: list[Row] = []
 
     def add(caller: str, depth: int) -> None:
         for task in tasks:
             if (task.get("callerId") or task.get("agentId") or live.id) == caller and depth < 9:
-                rows.append(_task_row(tui, task, depth, spent.get(task["id"], (0, 0.0))[0]))
+                rows.append(_task_row(tui, task, depth))
                 if task["id"] != caller:
                     add(task["id"], depth + 1)
 
     add(live.id, 0)
     shown = {row.value for row in rows}
     rest = [task for task in tasks if task["id"] not in shown]
-    return [*rows, *(_task_row(tui, task, 0, 0) for task in rest)]
+    return [*rows, *(_task_row(tui, task, 0) for task in rest)]
 
 
-def _task_row(tui: "Tui", task: JsonObject, depth: int, tokens: int) -> Row:
+def _task_row(tui: "Tui", task: JsonObject, depth: int) -> Row:
     task_id = task["id"]
     state = "interrupted" if task.get("interrupted") else str(task.get("status", ""))
     facts = [state]
     if state == "running":
         facts.append(describe_seconds(seconds_since(task.get("startedAt"))))
-        if (seen := tui.transcript.agent_seen.get(task_id)) is not None:
-            facts.append(f"last output {describe_seconds(time.monotonic() - seen)} ago")
-    if tokens:
-        facts.append(f"{describe_tokens(tokens)} tokens")
+    if spent := describe_spending(task):
+        facts.append(spent)
+    seen = tui.transcript.agent_seen.get(task_id)
+    if state == "running" and seen is not None and time.monotonic() - seen >= SILENT:
+        facts.append(f"silent for {describe_seconds(time.monotonic() - seen)}")
     if task["type"] == "shell":
         label = f"$ {task.get('command', '')}"
     else:
@@ -187,7 +189,8 @@ def _task_row(tui: "Tui", task: JsonObject, depth: int, tokens: int) -> Row:
     elif not tail:
         tail = str(task.get("latestResponse") or task.get("prompt") or "")
     label = " ".join(label.split())
-    item = MenuItem(f"{'  ' * depth}{label[:50]}", " · ".join(facts), detail=tail)
+    label = f"{'  ' * depth}{label}"
+    item = MenuItem(label[:LONGEST_LABEL], " · ".join(facts), detail=tail)
     return Row(item, task_id)
 
 

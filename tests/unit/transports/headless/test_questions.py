@@ -60,7 +60,7 @@ def test_the_checks_of_a_project_can_be_allowed_with_one_key() -> None:
         },
     }
     shown = describe_request(request)
-    assert "  c  yes, allow the project's checks always in this place:\n" in shown
+    assert "  c  yes, allow the project's checks always in this folder:\n" in shown
     assert "     make test, make lint\n" in shown
     assert name_answers(request) == "1, 2, 3, 4, c"
     answer = read_answer("c", request, None)

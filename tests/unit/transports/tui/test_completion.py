@@ -3,7 +3,7 @@
 import pytest
 
 from trimtab.attachments.attach import find_mentions
-from trimtab.transports.tui.completion import Completer, mention
+from trimtab.transports.tui.completion import CommandRow, Completer, mention
 from trimtab.transports.tui.files import FileIndex
 
 
@@ -40,3 +40,20 @@ def test_any_completed_name_is_found_as_a_mention(tmp_path: object, name: str) -
         pass
     found = list(find_mentions(f"look at {mention(name)}now", folder))
     assert found == [(f"{folder}/{name}", None)]
+
+
+def test_commands_are_found_by_their_other_names_and_long_usages_do_not_hide_the_help() -> None:
+    rows = [
+        CommandRow(name="ask", arguments="QUESTION", help="Ask.", aliases=("btw",)),
+        CommandRow(name="queue", arguments="[list | edit N TEXT | move N TO | drop]", help="Show."),
+        CommandRow(name="theme", find_values=lambda: ["dark", "light"]),
+    ]
+    completer = Completer(lambda: rows, FileIndex("/nowhere"))
+    for typed, labels in (
+        ("/bt", ["/ask QUESTION"]),
+        ("/q", ["/queue …"]),
+        ("/theme l", ["light"]),
+        ("/", ["/ask QUESTION", "/queue …", "/theme"]),
+    ):
+        completer.update(typed, busy=False)
+        assert [found.item.label for found in completer.found] == labels

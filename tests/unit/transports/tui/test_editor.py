@@ -61,3 +61,34 @@ def test_a_prompt_that_is_edited_again_has_its_images(editor: Editor) -> None:
     assert editor.images == ["/x/a.png", "/x/b.png"]
     editor.attach_image("/x/c.png", "9x9")
     assert editor.images == ["/x/a.png", "/x/b.png", "/x/c.png"]
+
+
+def test_a_prompt_with_a_paste_comes_back_folded_and_the_draft_keeps_its_own(
+    tmp_path: Path,
+) -> None:
+    history = History(str(tmp_path / "history.jsonl"), "/here", lambda text: text)
+    editor = Editor(history, lambda: None)
+    editor.paste(LONG)
+    history.add(editor.take())
+    editor.paste(OTHER)
+    editor.buffer.cursor_position = 0
+    editor.go_up()
+    assert editor.text == "[paste 1: 12 lines]"
+    assert editor.expanded == LONG
+    editor.go_down()
+    assert editor.expanded == OTHER
+
+
+def test_a_draft_that_a_recalled_prompt_replaces_is_in_the_history_with_its_paste(
+    tmp_path: Path,
+) -> None:
+    """The history had the placeholder of the paste in place of its text."""
+    history = History(str(tmp_path / "history.jsonl"), "/here", lambda text: text)
+    editor = Editor(history, lambda: None)
+    history.add("earlier")
+    editor.paste(LONG)
+    editor.buffer.cursor_position = 0
+    editor.go_up()
+    assert editor.text == "earlier"
+    editor.buffer.insert_text(" and more")
+    assert [entry.text for entry in history.entries] == ["earlier", LONG]

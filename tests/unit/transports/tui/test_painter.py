@@ -64,3 +64,14 @@ def test_a_narrower_window_never_costs_a_finished_line() -> None:
     emulator.feed(painter.paint([(("", "line 4"),)], frame, 30).encode())
     for number in range(5):
         assert emulator.text.split("\n").count(f"line {number}") == 1
+
+
+def test_rows_that_a_lower_window_cut_off_are_painted_again() -> None:
+    painter, emulator = Painter(DARK), Emulator(60, 10)
+    frame = Frame(((("", "editor"),), (("dim", "status"),)), (0, 0))
+    emulator.feed(painter.paint([], frame, 60, 10).encode())
+    emulator.feed(b"\x1b7\r\n\x1b[K\x1b8")  # tmux removes rows below the cursor
+    assert "status" not in emulator.text
+    emulator.feed(painter.paint([], frame, 60, 9).encode())
+    assert emulator.visible[:2] == ["editor", "status"]
+    assert painter.paint([], frame, 60, 9) == ""

@@ -94,3 +94,41 @@ def test_a_line_of_a_million_characters_keeps_its_rows_while_the_caret_moves() -
     rows, (row, _) = lay_out_editor(EditorView(text, 500_000), 80, 8)
     after, (later, _) = lay_out_editor(EditorView(text, 500_001), 80, 8)
     assert plain(rows[row]) == plain(after[later])
+
+
+def _ask(choices: int, columns: int, rows: int, *, asks: bool = True) -> list[str]:
+    """Return the live rows with a question or panel of so many choices."""
+    items = tuple(MenuItem(f"choice {number}") for number in range(choices))
+    scene = Scene(
+        columns=columns,
+        rows=rows,
+        heading=((("bold", "The title"),), (("", "the body"),)),
+        choices=Menu(items),
+        asks=asks,
+        status=(("dim", "status"),),
+    )
+    return [plain(line) for line in lay_out(Transcript(), scene).rows]
+
+
+def test_every_choice_of_a_question_is_visible_in_a_low_window() -> None:
+    for rows, choices in ((12, 7), (12, 9), (8, 5), (24, 20)):
+        shown = _ask(choices, 40, rows)
+        assert len(shown) < rows
+        assert [row for row in shown if "choice" in row] == [
+            f"  choice {number}" for number in range(choices)
+        ]
+        assert "The title" in shown
+
+
+def test_choices_that_have_no_room_are_counted_with_the_keys_that_reach_them() -> None:
+    shown = _ask(20, 40, 12)
+    visible = sum("choice" in row for row in shown)
+    assert 5 <= visible < 20
+    assert f"  … {20 - visible} more: Up, Down" in shown
+    assert "The title" in shown
+
+
+def test_a_panel_takes_half_of_the_window_and_keeps_the_title_with_its_keys() -> None:
+    shown = _ask(50, 80, 24, asks=False)
+    assert len(shown) <= 13
+    assert "The title" in shown

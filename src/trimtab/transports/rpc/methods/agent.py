@@ -5,10 +5,9 @@ import msgspec
 from trimtab.contracts.customization import AgentDefinition
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
-from trimtab.contracts.events.subagent import SubagentDeselected, SubagentSelected
 from trimtab.customize.describe import describe_agent
-from trimtab.customize.model_families import resolve_model_families
-from trimtab.host.hosted import HostedSession
+from trimtab.runtime.agent_choice import list_agents as find_agents
+from trimtab.runtime.agent_choice import select_agent
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 from trimtab.transports.rpc.methods.discovery import describe_instruction
 
@@ -19,8 +18,6 @@ KEPT_PARTS = {
     "repositoryContext": "it is read with each prompt",
 }
 """Parts of a session that are not read again, and why."""
-NAMED = ("sdk", "plugin")
-"""The sources of agents in folders and plugins that a client names."""
 
 
 class Name(msgspec.Struct):
@@ -29,7 +26,7 @@ class Name(msgspec.Struct):
 
 @methods.on("session.agent.list")
 async def list_agents(call: Call, params: Nothing) -> JsonObject:
-    return {"agents": [describe_info(agent) for agent in _agents(call.session).values()]}
+    return {"agents": [describe_info(agent) for agent in find_agents(call.session.live)]}
 
 
 @methods.on("session.agent.reload")
@@ -48,30 +45,16 @@ async def get_current(call: Call, params: Nothing) -> JsonObject:
 @methods.on("session.agent.select", Name)
 async def select(call: Call, params: Name) -> JsonObject:
     """Work as this agent from the next prompt on."""
-    agent = _agents(call.session).get(params.name)
-    if agent is None:
-        raise UsageError(f"There is no agent {params.name!r}; see session.agent.list.")
-    controls = call.session.live.controls
-    if controls.setup.customizations is not None:
-        offline = bool(controls.options.offline)
-        await resolve_model_families(controls.setup.customizations, agent, offline=offline)
-    controls.set_agent(agent.name)
+    agent = await select_agent(call.session.live, params.name)
+    assert agent is not None
     call.session.settings["agent"] = params.name
-    call.session.live.emit(
-        SubagentSelected(
-            agent_name=agent.name,
-            agent_display_name=agent.display_name,
-            tools=list(agent.tools or ()),
-        )
-    )
     return {"agent": describe_info(agent)}
 
 
 @methods.on("session.agent.deselect")
 async def deselect(call: Call, params: Nothing) -> JsonObject:
     if call.session.settings.pop("agent", None) is not None:
-        call.session.live.controls.set_agent(None)
-        call.session.live.emit(SubagentDeselected())
+        await select_agent(call.session.live, None)
     return {}
 
 
@@ -130,21 +113,6 @@ async def get_sources(call: Call, params: Nothing) -> JsonObject:
         return {"sources": []}
     found = custom.instructions.instructions
     return {"sources": [describe_instruction(instruction, custom) for instruction in found]}
-
-
-def _agents(hosted: HostedSession) -> dict[str, AgentDefinition]:
-    """Return the agents a client defined and, with discovery, those on disk."""
-    controls = hosted.live.controls
-    options, custom = controls.options.customize, controls.setup.customizations
-    agents = {agent.name: agent for agent in options.agents}
-    if custom is None:
-        return agents
-    found = {
-        name: agent
-        for name, agent in custom.agents.agents.items()
-        if options.discover or agent.source in NAMED
-    }
-    return {**found, **agents}
 
 
 def describe_info(agent: AgentDefinition) -> JsonObject:

@@ -32,10 +32,10 @@ async def list_commands(call: Call, params: Nothing) -> JsonObject:
             "name": command.name,
             "description": command.help,
             "kind": "builtin",
-            "allowDuringAgentExecution": False,
+            "allowDuringAgentExecution": command.while_busy,
         }
         for command in offered_commands(call.session.live)
-        if command.handler is not None
+        if command.handler is not None or command.is_prompt
     ]
     return {
         "commands": builtin
@@ -76,9 +76,12 @@ class Invoke(msgspec.Struct):
 
 @methods.on("session.commands.invoke", Invoke)
 async def invoke(call: Call, params: Invoke) -> JsonObject:
-    """Run a built-in command and return its text, as the prompt `/name` does."""
-    name = params.name.lstrip("/").lower()
-    answer = await call.session.live.run_command(f"/{name} {params.input or ''}".rstrip())
+    """Run a built-in command and return its text, or the prompt it stands for."""
+    live, name = call.session.live, params.name.lstrip("/").lower()
+    text = f"/{name} {params.input or ''}".rstrip()
+    answer = await live.run_command(text)
+    if answer is None and (prompt := await live.expand_command(text)) is not None:
+        return {"kind": "agent-prompt", "prompt": prompt, "displayPrompt": text}
     if answer is None:
         raise UsageError(f"Unknown command: {name}; see session.commands.list.")
     return {"kind": "text", "text": answer}
