@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from trimtab.config.files import cannot, write_new_file
 from trimtab.contracts.errors import UsageError
 from trimtab.runtime.session_commands import require_person
+from trimtab.runtime.session_copies import export_session, fork_session
 
 if TYPE_CHECKING:
     from trimtab.runtime.commands import Invocation
@@ -23,7 +24,7 @@ async def share(invocation: "Invocation") -> str:
     require_person(invocation, "--share=FILE")
     live = invocation.live
     form, path = choose_file(invocation.arguments, live.id, live.controls.options.cwd)
-    document = await live.export(form)
+    document = await export_session(live, form)
     try:
         data = document.encode("utf-8", "replace")
         await asyncio.to_thread(write_new_file, path, data, 0o644, durable=False)
@@ -51,7 +52,7 @@ def choose_file(arguments: str, session_id: str, cwd: str) -> tuple[str, str]:
 async def fork(invocation: "Invocation") -> str:
     """Copy the session as it is now into a new one."""
     require_person(invocation, "`trimtab sessions fork ID`")
-    session_id = await invocation.live.fork(invocation.arguments or None)
+    session_id = await fork_session(invocation.live, invocation.arguments or None)
     return f"The copy of this session is {session_id}; open it with trimtab --resume={session_id}."
 
 

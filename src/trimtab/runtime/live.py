@@ -325,22 +325,6 @@ class LiveSession:
 
         return await ask_aside(self._run, question, self.projections.conversation.open_calls)
 
-    async def export(self, form: str) -> str:
-        """Return the session so far as a document: `md`, `html` or `json`."""
-        from trimtab.session.archive import Archive
-
-        await self.synced()
-        archive = Archive(self.controls.setup.env)
-        return await asyncio.to_thread(lambda: "".join(archive.export(self.id, form)))
-
-    async def fork(self, name: str | None = None) -> str:
-        """Copy the session as it is now, also while it works; return the id of the copy."""
-        from trimtab.session.archive import Archive, Cut
-
-        await self.synced()
-        archive = Archive(self.controls.setup.env)
-        return (await asyncio.to_thread(archive.fork, self.id, Cut(), name=name)).id
-
     def check_command(self, text: str) -> None:
         """Raise `UsageError` if the text is an unknown slash command, or one that cannot wait."""
         if not text.startswith("/"):

@@ -36,6 +36,8 @@ __all__ = [
     "replace_file",
 ]
 
+EVERYTHING = Cut()
+
 
 class Archive:
     """Operations on stored sessions. A session is given by id, prefix or name."""
@@ -82,7 +84,7 @@ class Archive:
             raise UsageError(f"Unknown format {form!r}: choose one of {', '.join(FORMATS)}.")
         return export(form, self.summary(text), sound_records(self._readable(text)))
 
-    def fork(self, text: str, cut: Cut, *, name: str | None = None) -> SessionFolder:
+    def fork(self, text: str, cut: Cut = EVERYTHING, *, name: str | None = None) -> SessionFolder:
         if not is_enabled(Settings(self._store.home), "forkSessions.enabled"):
             raise UsageError(
                 "Copying sessions is switched off; set host.forkSessions.enabled to true."

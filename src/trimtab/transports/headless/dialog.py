@@ -33,6 +33,7 @@ from trimtab.runtime.commands import ALIASES, COMMANDS
 from trimtab.runtime.live import LiveSession
 from trimtab.runtime.person_questions import present_question
 from trimtab.runtime.plan_approval import present_plan
+from trimtab.runtime.session_copies import fork_session
 from trimtab.transports.headless.keyboard import Keyboard
 from trimtab.transports.headless.output import Output
 from trimtab.transports.headless.past import tell_past
@@ -244,7 +245,7 @@ class Dialog:
         """Go on in a copy of the session."""
         old = self._open
         try:
-            copy = await old.fork(words.partition(" ")[2].strip() or None)
+            copy = await fork_session(old, words.partition(" ")[2].strip() or None)
             self._live = await opening.resume(copy)
         except TrimtabError as error:
             self._say(error.message)

@@ -14,6 +14,7 @@ from trimtab.runtime.agent_choice import list_agents
 from trimtab.runtime.choice_commands import list_settings
 from trimtab.runtime.commands import ALIASES, COMMANDS, find_command, get_command, list_usages
 from trimtab.runtime.commands import list_commands as offered_commands
+from trimtab.runtime.session_copies import fork_session
 from trimtab.session.store import SessionStore
 from trimtab.transports.tui.cells import Line, Span
 from trimtab.transports.tui.completion import CommandRow
@@ -141,7 +142,7 @@ async def fork(tui: "Tui", name: str) -> None:
     if tui.busy:
         tui.transcript.say(await old.run_command(f"/fork {name}".rstrip()) or "")
         return
-    copy = await old.fork(name or None)
+    copy = await fork_session(old, name or None)
     if await tui.open(lambda client: tui.opening.resume(client, copy), past=False):
         say_kept(tui, "This is a copy; the original is kept:", old.id)
 

@@ -58,7 +58,7 @@ async def test_a_question_beside_the_conversation_leaves_no_trace_in_it(sdk: Sdk
         asked = await talk.session.rpc.ui.ephemeral_query(rpc.UIEphemeralQueryRequest("why?"))
         assert asked.answer == "Because."
         body = talk.server.requests[-1].json
-        assert body["messages"][-1] == {"role": "user", "content": "why?"}
+        assert body["messages"][-1]["content"].endswith("\n\nwhy?")
         assert body["tool_choice"] == "none"
         await talk.say("on")
         assert "why?" not in texts(talk)
