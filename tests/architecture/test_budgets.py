@@ -20,6 +20,17 @@ def test_no_source_file_is_longer_than_600_lines() -> None:
     assert not long
 
 
+def test_no_function_is_longer_than_60_lines() -> None:
+    long = [
+        f"{path}: {node.name}"
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (node.end_lineno or 0) - node.lineno >= 60
+    ]
+    assert not long
+
+
 def test_the_two_loops_together_fit_in_100_lines() -> None:
     loops = [SOURCE / "loop" / "drain.py", SOURCE / "loop" / "turns.py"]
     assert sum(len(path.read_text().rstrip().split("\n")) for path in loops) <= 100

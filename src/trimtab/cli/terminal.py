@@ -41,35 +41,10 @@ async def _converse(
     # prompt_toolkit is imported only after the terminal has stopped echoing.
     from prompt_toolkit.input.vt100 import Vt100Input
 
-    from trimtab.models.probe import try_once
     from trimtab.transports.tui.app import Opening, Terminal, Tui
     from trimtab.transports.tui.preferences import read_preferences
 
-    fresh = msgspec.structs.replace(options, session_id=None, name=None)
-
-    async def open_first(client: Client) -> LiveSession:
-        return await open_session(runtime, options, values, client)
-
-    async def open_new(client: Client) -> LiveSession:
-        return await runtime.create(fresh, client)
-
-    async def open_isolated(client: Client, name: str) -> LiveSession:
-        isolation = Isolation(name=name or None)
-        return await runtime.create(msgspec.structs.replace(fresh, isolation=isolation), client)
-
-    async def resume(client: Client, session_id: str) -> LiveSession:
-        return await runtime.resume(session_id, fresh, client)
-
-    async def try_model(name: str) -> None:
-        nonlocal options, fresh
-        tried = msgspec.structs.replace(options, model=name)
-        chosen = await runtime.models.choose(tried)
-        try:
-            await try_once(chosen.provider, chosen.model)
-        finally:
-            await chosen.aclose()
-        options, fresh = tried, msgspec.structs.replace(fresh, model=name)
-
+    opener = SessionOpener(runtime, options, values)
     tui = Tui(
         Terminal(
             screen=screen,
@@ -80,11 +55,11 @@ async def _converse(
             mask=runtime.build_masker(options).mask_text,
         ),
         Opening(
-            open_first,
-            open_new,
-            resume,
-            open_isolated,
-            try_model,
+            opener.open_first,
+            opener.open_new,
+            opener.resume,
+            opener.open_isolated,
+            opener.try_model,
             choose_first=must_choose(runtime, values),
         ),
         read_preferences(
@@ -98,6 +73,47 @@ async def _converse(
         log.on_event,
     )
     return await tui.run(values.get("interactive"))
+
+
+class SessionOpener:
+    """Opens the sessions of a conversation, with the model that was tried last."""
+
+    def __init__(self, runtime: Runtime, options: SessionOptions, values: Values) -> None:
+        self._runtime = runtime
+        self._options = options
+        self._values = values
+
+    @property
+    def _fresh(self) -> SessionOptions:
+        return msgspec.structs.replace(self._options, session_id=None, name=None)
+
+    async def open_first(self, client: Client) -> LiveSession:
+        """Open the session that the flags ask for."""
+        return await open_session(self._runtime, self._options, self._values, client)
+
+    async def open_new(self, client: Client) -> LiveSession:
+        return await self._runtime.create(self._fresh, client)
+
+    async def open_isolated(self, client: Client, name: str) -> LiveSession:
+        """Open a session in a worktree of its own."""
+        isolation = Isolation(name=name or None)
+        options = msgspec.structs.replace(self._fresh, isolation=isolation)
+        return await self._runtime.create(options, client)
+
+    async def resume(self, client: Client, session_id: str) -> LiveSession:
+        return await self._runtime.resume(session_id, self._fresh, client)
+
+    async def try_model(self, name: str) -> None:
+        """Call a model once, and use it from now on if it answers. Raises `ModelError`."""
+        from trimtab.models.probe import try_once
+
+        tried = msgspec.structs.replace(self._options, model=name)
+        chosen = await self._runtime.models.choose(tried)
+        try:
+            await try_once(chosen.provider, chosen.model)
+        finally:
+            await chosen.aclose()
+        self._options = tried
 
 
 def must_choose(runtime: Runtime, values: Values) -> bool:

@@ -169,13 +169,17 @@ class Tui:
         self.app: Application[int] = build_application(
             self.editor.buffer, self.actions, terminal.input, vi=preferences.vi
         )
+        self._connect()
+        for problem in preferences.problems:
+            self.transcript.say(f"! {problem}", "warning")
+
+    def _connect(self) -> None:
+        """Let the parts call what reacts to them."""
         self.screen.drained = self.request_frame
         self.asking.on_edit = self.actions.edit_plan
         self.asking.on_words_end = self.actions.end_words
         self.asking.on_explain = self.actions.explain
         self.files.on_ready = self._on_edit
-        for problem in preferences.problems:
-            self.transcript.say(f"! {problem}", "warning")
 
     async def run(self, first: str | None) -> int:
         """Talk until the person leaves; return the exit code."""
