@@ -80,6 +80,7 @@ OTHER_STARTS = {
     "trimtab.transports.acp.sessions": "an editor waits for its new session",
     "trimtab.host.hosted": "editors wait for their session; few clients show canvases",
     "trimtab.host.loading": "the SDK's server and editors are answered before it is loaded",
+    "trimtab.host.resumed_schedules": "the terminal: few sessions have schedules",
     "trimtab.host.opened": "the SDK's server: few sessions have a fleet or close",
     "trimtab.transports.rpc.open": "the SDK's server: few clients bring a database",
     "trimtab.customize.touched_instructions": "a start in a folder with instructions",

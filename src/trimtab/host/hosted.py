@@ -113,7 +113,6 @@ class HostedSession:
         self._own_commands: OwnCommands | None = None
         self._client_tasks: ClientTasks | None = None
         self._canvases: Canvases | None = None
-        self._schedules: Schedules | None = None
         self._live: LiveSession | None = None
         self._title = ""
         self._client_joined = asyncio.Event()
@@ -152,18 +151,9 @@ class HostedSession:
     @property
     def schedules(self) -> "Schedules":
         """The prompts that the session is sent at certain times."""
-        if self._schedules is None:
-            from trimtab.host.schedules import Schedules
+        from trimtab.host.schedules import schedules_of
 
-            self._schedules = Schedules(self.live)
-        return self._schedules
-
-    def restore_schedules(self) -> None:
-        """Go on with the schedules of a resumed session, if its log has any."""
-        from trimtab.session.open_schedules import has_schedules
-
-        if has_schedules(self.live.folder.events):
-            self.schedules.restore()
+        return schedules_of(self.live)
 
     def _forget_canvases(self) -> None:
         if self._canvases is not None:

@@ -34,10 +34,11 @@ DELAY = 0.25
 
 
 def host_session(live: "LiveSession", serve: Serve) -> None:
-    """Let other processes reach a session, keep its metadata, and let it start fleets."""
+    """Let other processes reach a session, keep its metadata, let it start fleets and schedules."""
     listen(live, serve)
     follow_requests(live)
     live.start_fleet = start_fleet
+    live.schedule = schedule
 
 
 def follow_requests(live: "LiveSession") -> None:
@@ -97,3 +98,10 @@ async def start_fleet(live: "LiveSession", goal: "Prompt") -> str:
     from trimtab.fleet.session_fleet import start_in_session
 
     return await start_in_session(live, goal)
+
+
+def schedule(live: "LiveSession", command: str, arguments: str) -> str:
+    """Run a slash command that sends prompts later."""
+    from trimtab.host.schedule_commands import run_command
+
+    return run_command(live, command, arguments)

@@ -68,6 +68,14 @@ class Entry(msgspec.Struct):
         return {name: value for name, value in fields.items() if value is not None}
 
 
+def schedules_of(live: LiveSession) -> "Schedules":
+    """Return the schedules of a session."""
+    if live.schedules is None:
+        live.schedules = Schedules(live)
+    assert isinstance(live.schedules, Schedules)
+    return live.schedules
+
+
 class Schedules:
     """The schedules of an open session."""
 

@@ -1,7 +1,6 @@
 """Slash commands of Copilot CLI that Trimtab does not have, and what to do instead."""
 
 _GITHUB = "needs a service of GitHub"
-_SCHEDULE = "Trimtab runs nothing on a schedule; let cron or a timer call `trimtab -p PROMPT`."
 _KEYS = (
     "Trimtab has no account of its own: it uses the keys and logins of your environment, which "
     "`trimtab models` lists; /model switches between them."
@@ -10,7 +9,6 @@ _UPDATE = "Trimtab does not update itself; use the program that you installed it
 _LOGS = "`trimtab doctor` checks the installation, and /session names the log of this session."
 
 ABSENT = {
-    "after": _SCHEDULE,
     "ahp": "Agents on other hosts are not supported; see /tasks for those of this session.",
     "app": f"/app {_GITHUB}; `trimtab attach ID` opens this session in another terminal.",
     "blame": "Ask in your shell: !!trimtab blame PATH shows which prompt wrote each line.",
@@ -20,7 +18,6 @@ ABSENT = {
     "delegate": f"/delegate {_GITHUB}; /fleet splits a goal among agents on this machine.",
     "diagnose": _LOGS,
     "downgrade": _UPDATE,
-    "every": _SCHEDULE,
     "experimental": "`trimtab flags` lists the feature flags; /settings feature_flags sets them.",
     "extensions": "There are no extensions; write a plugin, a hook, a skill or an MCP server.",
     "feedback": "Trimtab sends nothing home; write to the maintainers where you got it from.",

@@ -255,6 +255,7 @@ ALIASES = {
     "config": "settings",
     "env": "customizations",
     "goal": "autopilot",
+    "loop": "every",
 }
 
 COMMANDS = {
@@ -344,6 +345,20 @@ COMMANDS = {
             change_effort,
             values=("low", "medium", "high", "default"),
             setting="thinkingEffort.enabled",
+        ),
+        SlashCommand(
+            "every",
+            "[INTERVAL PROMPT | stop NUMBER]",
+            "Send a prompt again and again while this session is open; alone: list schedules.",
+            lambda invocation: invocation.live.request_schedule("every", invocation.arguments),
+            while_busy=True,
+        ),
+        SlashCommand(
+            "after",
+            "[INTERVAL PROMPT]",
+            "Send a prompt once, later: /after 30m PROMPT.",
+            lambda invocation: invocation.live.request_schedule("after", invocation.arguments),
+            while_busy=True,
         ),
         SlashCommand("exit", "", "Leave; so does Ctrl-D.", while_busy=True),
         SlashCommand(

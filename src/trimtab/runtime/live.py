@@ -89,6 +89,10 @@ class LiveSession:
         """Work beside the run by name, such as a fleet; it ends with the session."""
         self.start_fleet: Callable[[LiveSession, Prompt], Awaitable[str]] | None = None
         """Starts a fleet for a goal, if the process that hosts the session can."""
+        self.schedules: object | None = None
+        """The prompts that the session is sent at certain times, once there are any."""
+        self.schedule: Callable[[LiveSession, str, str], str] | None = None
+        """Runs `/every` and `/after`, if the process that hosts the session can."""
         self.client_commands: Callable[[], Collection[str]] = tuple
         """Returns the names of the slash commands that clients handle."""
 
@@ -190,6 +194,14 @@ class LiveSession:
         if self.start_fleet is None or not (self.host or self.controls.attended):
             raise UsageError("/fleet works in a conversation; otherwise use -p GOAL --fleet.")
         return await self.start_fleet(self, Prompt(text=goal))
+
+    async def request_schedule(self, command: str, arguments: str) -> str:
+        """Run `/every` or `/after`; return a sentence about it. Raises `UsageError`."""
+        if self.schedule is None or not (self.host or self.controls.attended):
+            raise UsageError(
+                f"/{command} works in a conversation; otherwise let cron call `trimtab -p PROMPT`."
+            )
+        return self.schedule(self, command, arguments)
 
     def require_quiet(self) -> None:
         """Raise `UsageError` while sub-agents work; forget what they knew of the log."""

@@ -28,6 +28,7 @@ from trimtab.contracts.questions import (
 from trimtab.contracts.run import Prompt
 from trimtab.contracts.text import count, neutralise
 from trimtab.host.requests import handle_request
+from trimtab.host.resumed_schedules import restore_schedules
 from trimtab.permissions.approvals import offer_rules
 from trimtab.runtime.commands import ALIASES, COMMANDS
 from trimtab.runtime.live import LiveSession
@@ -117,7 +118,7 @@ class Dialog:
         self._watch_signals(main)
         try:
             self._live = await opening.wanted()
-            self._tell_past(self._live)
+            self._take_up(self._live)
             self._say(HINT)
             await self._talk(opening, first)
         except asyncio.CancelledError:
@@ -237,7 +238,7 @@ class Dialog:
             self._say(error.message)
             return
         await old.close()
-        self._tell_past(self._live)
+        self._take_up(self._live)
         name = neutralise(self._live.projections.title.text or self._live.id)
         self._say(f"This is {name} again. The other one is kept: trimtab --resume={old.id}")
 
@@ -253,9 +254,12 @@ class Dialog:
         await old.close()
         self._say(f"This is a copy. The original is kept: trimtab --resume={old.id}")
 
-    def _tell_past(self, live: LiveSession) -> None:
-        """Print what was said before, if the session is resumed."""
-        if live.controls.setup.resumed and (past := tell_past(live, self._face.style)):
+    def _take_up(self, live: LiveSession) -> None:
+        """Print what was said before, and go on with schedules, if the session is resumed."""
+        if not live.controls.setup.resumed:
+            return
+        restore_schedules(live)
+        if past := tell_past(live, self._face.style):
             self._say(f"{past}\n")
 
     async def _next(self) -> str | None:

@@ -21,6 +21,7 @@ from trimtab.contracts.options import SessionOptions
 from trimtab.contracts.sql import SqlDatabase
 from trimtab.host.hosted import HostedSession
 from trimtab.host.participants import Participant
+from trimtab.host.resumed_schedules import restore_schedules
 from trimtab.models.catalog import SessionCatalog
 from trimtab.providers.auth import Key
 from trimtab.providers.copilot import Copilot, Transports, find_token
@@ -131,7 +132,7 @@ async def _reopen(
     server.add(hosted)
     report_ignored(live, settings)
     mirror(hosted, peer, resumed=True)
-    hosted.restore_schedules()
+    restore_schedules(hosted.live)
     if settings.continue_pending_work:
         take_up(live)
     return hosted, participant

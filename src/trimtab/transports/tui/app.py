@@ -23,6 +23,7 @@ from trimtab.contracts.text import count
 from trimtab.host.hosted import HostedSession
 from trimtab.host.part_fold import PartFold
 from trimtab.host.parts import Part, Question
+from trimtab.host.resumed_schedules import restore_schedules
 from trimtab.runtime.live import LiveSession
 from trimtab.transports.tui.actions import Actions
 from trimtab.transports.tui.asking import Asking
@@ -251,6 +252,7 @@ class Tui:
         hosted.id = live.id
         hosted.attach(live)
         self.hosted, self.live = hosted, live
+        restore_schedules(live)
         self.transcript.model, self.transcript.mode = live.model, live.mode
         self.follow_folder()
         if live.controls.setup.resumed and past:
