@@ -164,7 +164,7 @@ async def test_the_log_has_calls_questions_terminal_output_reasons_and_versions_
 ) -> None:
     cli = Cli(tmp_path)
     (cli.cwd / "a.txt").write_text("one\ntwo\n")
-    calls = [EDIT, bash("echo printed; echo three >> a.txt"), bash("chmod +x denied")]
+    calls = [EDIT, bash("echo printed; echo three >> a.txt"), bash("python3 denied.py")]
     async with serving([*({"tools": [one]} for one in calls), {"text": "done"}]) as server:
         words = ("-p", "go", "--allow-tool", "write", "--allow-tool", "shell(echo)")
         await cli.use(server).run(*words)
@@ -180,7 +180,7 @@ async def test_the_log_has_calls_questions_terminal_output_reasons_and_versions_
     assert "printed\n" in ended[1]["result"]["content"]
     assert [one["success"] for one in ended] == [True, True, False]
     asked, answered = of("permission.requested"), of("permission.completed")
-    assert asked[-1]["permissionRequest"]["fullCommandText"] == "chmod +x denied"
+    assert asked[-1]["permissionRequest"]["fullCommandText"] == "python3 denied.py"
     assert answered[-1]["requestId"] == asked[-1]["requestId"]
     changed = of("trimtab.workspace_changed")
     assert [(one["reason"], one["toolCallId"]) for one in changed] == [

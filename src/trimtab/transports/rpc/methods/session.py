@@ -163,7 +163,7 @@ async def send_messages(call: Call, params: SendMessages) -> JsonObject:
     ]
     ids = []
     if live.busy and params.mode == "immediate":
-        ids = [live.send(read_prompt(message)) for message in sends[:-1]]
+        ids = [accept(call, message).id for message in sends[:-1]]
     elif len(sends) > 1 and (live.busy or live.inbox.pending):
         raise UsageError(
             "The agent is working; send several messages with the mode immediate, or wait for "
