@@ -16,7 +16,8 @@ from trimtab.runtime.session_commands import require_person
 
 if TYPE_CHECKING:
     from trimtab.contracts.options import LimitOptions
-    from trimtab.runtime.commands import Invocation
+    from trimtab.contracts.run import Mode
+    from trimtab.runtime.commands import Handler, Invocation
     from trimtab.runtime.live import LiveSession
 
 MODES = ("interactive", "plan", "autopilot")
@@ -93,12 +94,16 @@ async def change_effort(invocation: "Invocation") -> str:
     return f"The effort of {model} is {controls.effort or 'its default'}.{known}"
 
 
-async def plan(invocation: "Invocation") -> str:
-    """Switch to plan mode; with a text, send it as the prompt to plan for."""
-    invocation.live.controls.set_mode("plan")
-    if invocation.arguments:
-        invocation.live.send(invocation.arguments)
-    return "The mode is plan."
+def enter_mode(mode: "Mode") -> "Handler":
+    """Return the command that switches to a mode; a text after it is sent as a prompt."""
+
+    async def enter(invocation: "Invocation") -> str:
+        invocation.live.controls.set_mode(mode)
+        if invocation.arguments:
+            invocation.live.send(invocation.arguments)
+        return f"The mode is {mode}."
+
+    return enter
 
 
 async def change_mode(invocation: "Invocation") -> str:
@@ -109,14 +114,6 @@ async def change_mode(invocation: "Invocation") -> str:
             )
         invocation.live.controls.set_mode(invocation.arguments)  # type: ignore[arg-type]
     return f"The mode is {invocation.run.agent.mode}."
-
-
-async def autopilot(invocation: "Invocation") -> str:
-    """Switch to autopilot; with a text, send it as the goal to work towards."""
-    invocation.live.controls.set_mode("autopilot")
-    if invocation.arguments:
-        invocation.live.send(invocation.arguments)
-    return "The mode is autopilot."
 
 
 async def change_agent(invocation: "Invocation") -> str:

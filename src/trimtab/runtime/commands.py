@@ -15,14 +15,13 @@ from trimtab.runtime.choice_commands import (
     LIMIT_FIELDS,
     MODES,
     SETTINGS,
-    autopilot,
     change_agent,
     change_effort,
     change_limits,
     change_mode,
     change_model,
     change_settings,
-    plan,
+    enter_mode,
 )
 from trimtab.runtime.command_prompts import expand
 from trimtab.runtime.copy_commands import SHARE, ask, fork, share
@@ -291,7 +290,7 @@ COMMANDS = {
             "autopilot",
             "[GOAL]",
             "Switch to autopilot, and work towards the goal until it is reached.",
-            autopilot,
+            enter_mode("autopilot"),
         ),
         SlashCommand(
             "branch",
@@ -444,7 +443,7 @@ COMMANDS = {
             "plan",
             "[PROMPT]",
             "Switch to plan mode, and plan for the prompt.",
-            plan,
+            enter_mode("plan"),
             setting="planCommand.enabled",
         ),
         SlashCommand("redo", "[preview]", "Reverse the last undo.", redo, values=("preview",)),

@@ -39,7 +39,7 @@ class Frame(msgspec.Struct, kw_only=True):
     tail: list[str]
     """Arguments after those for the covers."""
     covers: list[tuple[str, str]]
-    """What is mounted read-only, and where: files that must not change, or /dev/null."""
+    """Read-only mounts by path: files that must not change, or /dev/null."""
     folders: list[str]
     """Names of folders that do not exist and must not be made."""
     left: list[str]
