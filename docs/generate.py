@@ -8,12 +8,12 @@ import msgspec
 
 from trimtab.cli.commands.help import EXIT_CODES, FLAG_GROUPS, is_shown, usage_of
 from trimtab.cli.flags import FLAGS
+from trimtab.commands.absent import ABSENT
+from trimtab.commands.table import ALIASES, COMMANDS
 from trimtab.config.host_settings import HOST_SETTINGS
 from trimtab.config.settings import known_settings
 from trimtab.contracts.customization import RUNTIME_NAMES
 from trimtab.contracts.events import FAMILIES, class_of
-from trimtab.runtime.absent_commands import ABSENT
-from trimtab.runtime.commands import ALIASES, COMMANDS
 from trimtab.runtimes.table import load_runtime
 from trimtab.tools.catalog import NAMES, load_tool
 from trimtab.transports.headless.schema import event_schema

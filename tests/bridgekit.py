@@ -9,9 +9,9 @@ import msgspec
 
 from trimtab.bridge.server import Bridge
 from trimtab.bridge.targets import ModelMapping
+from trimtab.cli.bridge_session import open_bridge
 from trimtab.contracts.events.own import BridgeLeftOut, BridgeRequest, ModelCall
 from trimtab.contracts.options import LimitOptions, SessionOptions
-from trimtab.runtime.bridge_session import open_bridge
 from trimtab.runtime.runtime import Runtime
 from trimtab.session.session import Session
 from trimtab.session.unmasked import read_events

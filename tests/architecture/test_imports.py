@@ -75,7 +75,7 @@ OTHER_STARTS = {
     "trimtab.transports.tui.app": "the terminal: panels are loaded when they are opened",
     "trimtab.transports.tui.local_commands": "the terminal: panels are loaded when they are opened",
     "trimtab.transports.tui.transcript": "the terminal: Markdown is loaded with the first reply",
-    "trimtab.runtime.session_commands": "the terminal: few people ask MCP servers anything",
+    "trimtab.commands.session": "the terminal: few people ask MCP servers anything",
     "trimtab.transports.acp.agent": "an editor waits for the answer to initialize",
     "trimtab.transports.acp.sessions": "an editor waits for its new session",
     "trimtab.host.hosted": "editors wait for their session; few clients show canvases",

@@ -11,6 +11,7 @@ from clikit import Cli, serving
 from gitkit import git, make_repository
 from livekit import opened
 from trimtab import Runtime, SessionOptions
+from trimtab.commands.table import list_commands
 from trimtab.config.host_settings import HOST_SETTINGS
 from trimtab.config.paths import Home, find_home
 from trimtab.config.settings import Settings
@@ -18,7 +19,6 @@ from trimtab.contracts.errors import UsageError
 from trimtab.host.hosted import HostedSession
 from trimtab.host.session_list import list_sessions
 from trimtab.models.sources import Offer
-from trimtab.runtime.commands import list_commands
 from trimtab.session.store import SessionStore
 from trimtab.testing import Script, ScriptedProvider
 from trimtab.transports.acp.settings import Settings as EditorSettings

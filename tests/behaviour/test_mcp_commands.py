@@ -10,11 +10,11 @@ import pytest
 
 import mcp_fixtures
 from livekit import opened
+from trimtab.commands.servers import ask_servers
+from trimtab.commands.table import find_command
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.options import CustomizationOptions
 from trimtab.mcp.session_servers import SessionServers
-from trimtab.runtime.commands import find_command
-from trimtab.runtime.server_commands import ask_servers
 
 RICH = {
     "command": sys.executable,

@@ -10,9 +10,9 @@ import pytest
 from clikit import Cli, serving
 from livekit import Watch, opened
 from trimtab import Runtime, SessionOptions
+from trimtab.commands.table import COMMANDS
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.options import Client
-from trimtab.runtime.commands import COMMANDS
 from trimtab.testing import Script, ScriptedProvider
 
 

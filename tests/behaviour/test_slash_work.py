@@ -12,10 +12,10 @@ import pytest
 from clikit import Cli, bash, serving
 from livekit import Watch, opened
 from trimtab import LiveSession, Runtime, SessionOptions
+from trimtab.commands.absent import ABSENT
+from trimtab.commands.table import ALIASES, COMMANDS
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.options import Client, LimitOptions
-from trimtab.runtime.absent_commands import ABSENT
-from trimtab.runtime.commands import ALIASES, COMMANDS
 from trimtab.testing import Script, ScriptedProvider
 from trimtab.testing.playing import ALLOW_ALL
 

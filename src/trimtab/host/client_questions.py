@@ -31,9 +31,9 @@ from trimtab.contracts.questions import (
     SamplingQuestion,
     TokenRequest,
 )
+from trimtab.host.person_questions import present_question
+from trimtab.host.plan_approval import present_plan, read_verdict
 from trimtab.host.ports import ClientError
-from trimtab.runtime.person_questions import present_question
-from trimtab.runtime.plan_approval import present_plan, read_verdict
 
 if TYPE_CHECKING:
     from trimtab.host.hosted import HostedSession

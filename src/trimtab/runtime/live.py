@@ -320,20 +320,20 @@ class LiveSession:
 
     async def run_command(self, text: str) -> str | None:
         """Run a slash command and return its output; None if the text is a prompt."""
-        from trimtab.runtime.commands import answer_command
+        from trimtab.commands.table import answer_command
 
         return await answer_command(self, self._run, text)
 
     async def expand_command(self, text: str) -> str | None:
         """Return the prompt that a slash command or `/SERVER:PROMPT` stands for; None if none."""
-        from trimtab.runtime.commands import expand_command
+        from trimtab.commands.table import expand_command
 
         prompt = await self.controls.servers.expand_prompt(text)
         return expand_command(self, text) if prompt is None else prompt
 
     async def ask_aside(self, question: str) -> str:
         """Return the model's answer to a question that does not enter the conversation."""
-        from trimtab.runtime.aside import ask_aside
+        from trimtab.loop.aside import ask_aside
 
         return await ask_aside(self._run, question, self.projections.conversation.open_calls)
 
@@ -341,7 +341,7 @@ class LiveSession:
         """Raise `UsageError` if the text is an unknown slash command, or one that cannot wait."""
         if not text.startswith("/"):
             return
-        from trimtab.runtime.commands import find_command
+        from trimtab.commands.table import find_command
 
         found = find_command(self, text)
         if found is not None and self.busy and not self.has_feature("QUEUED_COMMANDS"):

@@ -54,9 +54,9 @@ from trimtab.workspace.local import LocalWorkspace
 
 if TYPE_CHECKING:
     from trimtab.agents.agent import SessionAgent
-    from trimtab.runtime.telemetry import Telemetry
     from trimtab.runtimes.responder import RuntimeChoice
     from trimtab.session.projections.runtimes import UsedRuntime
+    from trimtab.telemetry.export import Telemetry
 
     Answering = tuple[Chosen, "RuntimeChoice | None"]
     """The model that answers prompts, and the runtime that does instead, if there is one."""
@@ -200,7 +200,7 @@ class Runtime:
         """Open the export of traces if the environment asks for it."""
         if self.env.get("COPILOT_OTEL_ENABLED", "").lower() not in ("1", "true"):
             return None
-        from trimtab.runtime.telemetry import Telemetry, read_settings
+        from trimtab.telemetry.export import Telemetry, read_settings
 
         return Telemetry(read_settings(self.env))
 

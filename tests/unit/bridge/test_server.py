@@ -12,13 +12,13 @@ import pytest
 from bridgekit import ROUTES, SERVICE_KEY, WIRES, Bridged, bridged
 from trimtab.bridge.protocols import PROTOCOLS, Protocol
 from trimtab.bridge.server import Bridge
+from trimtab.cli.bridge_session import open_bridge
 from trimtab.contracts.errors import ConfigurationError
 from trimtab.contracts.events.session import SessionWarning
 from trimtab.contracts.messages import AssistantMessage, ToolCall
 from trimtab.contracts.options import LimitOptions, SessionOptions
 from trimtab.contracts.provider import Delta, Reply, Request
 from trimtab.providers.http_server import Exchange, Headers, HttpServer, ServerLimits
-from trimtab.runtime.bridge_session import open_bridge
 from trimtab.runtime.runtime import Runtime
 from trimtab.testing import ModelServer, Script, ScriptedProvider
 

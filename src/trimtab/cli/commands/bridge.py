@@ -8,13 +8,13 @@ import sys
 
 from trimtab.bridge.run import run_command
 from trimtab.bridge.targets import ModelMapping
+from trimtab.cli.bridge_session import open_bridge
 from trimtab.cli.command_parser import Arguments, CommandParser, port_number, positive
 from trimtab.cli.event_loop import run_async
 from trimtab.cli.parse import parse_duration
 from trimtab.contracts.errors import ExitCode, UsageError
 from trimtab.contracts.options import LimitOptions, SessionOptions
 from trimtab.contracts.provider import CREDIT_USD
-from trimtab.runtime.bridge_session import open_bridge
 from trimtab.runtime.runtime import Runtime
 
 

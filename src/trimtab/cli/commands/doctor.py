@@ -3,12 +3,12 @@
 import os
 
 from trimtab.cli.command_parser import Arguments, CommandParser
+from trimtab.cli.doctor import run_checks
 from trimtab.cli.event_loop import run_async
 from trimtab.cli.streams import print_json
 from trimtab.contracts.options import SessionOptions
 from trimtab.contracts.text import neutralise
 from trimtab.models.choose import is_offline
-from trimtab.runtime.doctor import run_checks
 
 
 def add_arguments(parser: CommandParser) -> None:

@@ -9,11 +9,11 @@ import msgspec
 from trimtab.cli.command_parser import Arguments, CommandParser, chosen_folder
 from trimtab.cli.event_loop import run_async
 from trimtab.cli.inputs import split
+from trimtab.cli.prompt_preview import PromptPreview, preview_prompt
 from trimtab.cli.streams import print_json
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.options import CustomizationOptions, SessionOptions
 from trimtab.contracts.text import neutralise
-from trimtab.runtime.prompt_preview import PromptPreview, preview_prompt
 from trimtab.runtime.runtime import Runtime
 
 MODES = ("interactive", "plan", "autopilot")

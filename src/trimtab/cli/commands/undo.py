@@ -7,7 +7,6 @@ from trimtab.cli.command_parser import HIDDEN, Arguments, CommandParser, positiv
 from trimtab.cli.streams import print_json
 from trimtab.contracts.errors import TrimtabError, UsageError
 from trimtab.contracts.text import count
-from trimtab.runtime.undo_text import describe_plan, summarise_plan
 from trimtab.undo.closed_session import (
     ClosedSession,
     Mode,
@@ -17,6 +16,7 @@ from trimtab.undo.closed_session import (
     find_session,
     open_closed_session,
 )
+from trimtab.undo.description import describe_plan, summarise_plan
 
 CONFLICT = 1
 """The exit code when a file could not be restored."""

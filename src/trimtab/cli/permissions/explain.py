@@ -13,6 +13,7 @@ import msgspec
 
 from trimtab.cli.inputs import build_options, find_permissions
 from trimtab.cli.parse import parse
+from trimtab.cli.permissions.preview import PermissionPreview, preview_permissions
 from trimtab.contracts.errors import TrimtabError, UsageError
 from trimtab.contracts.options import PermissionOptions, SessionOptions
 from trimtab.contracts.permission import Decision, Policy
@@ -21,7 +22,6 @@ from trimtab.permissions.assess import read_script
 from trimtab.permissions.paths import is_inside, resolve
 from trimtab.permissions.processor import Permissions
 from trimtab.permissions.rules import parse_rules
-from trimtab.runtime.permission_preview import PermissionPreview, preview_permissions
 
 SHELL_TOOL = "bash"
 

@@ -1,7 +1,7 @@
 """The slash commands and skills that a client is told of."""
 
+from trimtab.commands.table import COMMANDS, list_commands
 from trimtab.contracts.events.envelope import JsonObject
-from trimtab.runtime.commands import COMMANDS, list_commands
 from trimtab.runtime.live import LiveSession
 
 

@@ -18,10 +18,10 @@ from trimtab.contracts.run import Prompt
 from trimtab.host.part_fold import PartFold
 from trimtab.host.parts import ModeInUse, ModelInUse, Part, ReplyEnded, TodosChanged, ToolInvocation
 from trimtab.host.parts import Question as QuestionPart
+from trimtab.host.person_questions import present_question
+from trimtab.host.plan_approval import present_plan
 from trimtab.host.requests import handle_request
 from trimtab.runtime.live import LiveSession
-from trimtab.runtime.person_questions import present_question
-from trimtab.runtime.plan_approval import present_plan
 from trimtab.session.todos import read_todos
 from trimtab.transports.acp.connection import Connection
 from trimtab.transports.acp.editor import Buffers, Terminals

@@ -10,6 +10,8 @@ from typing import Any
 
 import msgspec
 
+from trimtab.commands.session_copies import fork_session
+from trimtab.commands.table import ALIASES, COMMANDS
 from trimtab.config.paths import Home
 from trimtab.contracts.cancellation import end_cancellation
 from trimtab.contracts.errors import TrimtabError, UsageError
@@ -27,14 +29,12 @@ from trimtab.contracts.questions import (
 )
 from trimtab.contracts.run import Prompt
 from trimtab.contracts.text import count, neutralise
+from trimtab.host.person_questions import present_question
+from trimtab.host.plan_approval import present_plan
 from trimtab.host.requests import handle_request
 from trimtab.host.resumed_schedules import restore_schedules
 from trimtab.permissions.approvals import offer_rules
-from trimtab.runtime.commands import ALIASES, COMMANDS
 from trimtab.runtime.live import LiveSession
-from trimtab.runtime.person_questions import present_question
-from trimtab.runtime.plan_approval import present_plan
-from trimtab.runtime.session_copies import fork_session
 from trimtab.transports.headless.keyboard import Keyboard
 from trimtab.transports.headless.output import Output
 from trimtab.transports.headless.past import tell_past

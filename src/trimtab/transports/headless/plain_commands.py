@@ -2,13 +2,13 @@
 
 from collections.abc import Awaitable, Callable
 
+from trimtab.commands.queue import shorten
 from trimtab.config.paths import Home
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.text import count, neutralise
 from trimtab.host.conversation_lines import find_entries, read_entries
 from trimtab.host.session_list import list_resumable
 from trimtab.runtime.live import LiveSession
-from trimtab.runtime.queue_command import shorten
 from trimtab.session.store import SessionStore
 from trimtab.undo.rewind import Mode, list_points
 

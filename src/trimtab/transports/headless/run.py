@@ -91,7 +91,7 @@ class Headless(msgspec.Struct, kw_only=True):
         handle_request(self.live, prompt)
         stop = await self.live.settled(wait)
         if self.mode_after_plan and not stop.exit_code and self.live.mode == "plan":
-            from trimtab.runtime.plan_approval import carry_out_plan
+            from trimtab.host.plan_approval import carry_out_plan
 
             await carry_out_plan(self.live, self.mode_after_plan)
             stop = await self.live.settled(wait)

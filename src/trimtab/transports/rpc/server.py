@@ -240,7 +240,7 @@ class Server:
 
     async def close(self) -> None:
         """Close all sessions and connections, and wait until their telemetry is sent."""
-        from trimtab.runtime.telemetry import wait_until_sent
+        from trimtab.telemetry.export import wait_until_sent
 
         await self.close_sessions()
         for peer in tuple(self.peers):

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import msgspec
 from prompt_toolkit.key_binding.vi_state import InputMode
 
+from trimtab.commands.absent import ABSENT
+from trimtab.commands.table import find_command
 from trimtab.contracts.errors import TrimtabError, UsageError
 from trimtab.contracts.run import Prompt
 from trimtab.contracts.text import count
 from trimtab.host.requests import handle_request
-from trimtab.runtime.absent_commands import ABSENT
-from trimtab.runtime.commands import find_command
 from trimtab.transports.tui import local_commands, other_programs, own_shell
 from trimtab.transports.tui.editor import Draft
 from trimtab.transports.tui.keys import KEYS

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from prompt_toolkit.enums import EditingMode
 
+from trimtab.commands.agent_choice import list_agents
+from trimtab.commands.choices import list_settings
+from trimtab.commands.session_copies import fork_session
+from trimtab.commands.table import ALIASES, COMMANDS, find_command, get_command, list_usages
+from trimtab.commands.table import list_commands as offered_commands
 from trimtab.config.edit import change_field
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.run import Measured
-from trimtab.runtime.agent_choice import list_agents
-from trimtab.runtime.choice_commands import list_settings
-from trimtab.runtime.commands import ALIASES, COMMANDS, find_command, get_command, list_usages
-from trimtab.runtime.commands import list_commands as offered_commands
-from trimtab.runtime.session_copies import fork_session
 from trimtab.session.store import SessionStore
 from trimtab.transports.tui.cells import Line, Span
 from trimtab.transports.tui.completion import CommandRow

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from trimtab.commands.agent_choice import list_agents
+from trimtab.commands.choices import list_settings, show_setting
+from trimtab.commands.session_views import list_rules
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.text import count
-from trimtab.runtime.agent_choice import list_agents
-from trimtab.runtime.choice_commands import list_settings, show_setting
-from trimtab.runtime.session_views import list_rules
 from trimtab.transports.tui.panels import Key, Panel, Row, find_in, local_time
 from trimtab.transports.tui.view import MenuItem
 from trimtab.undo.rewind import list_effects, list_points

@@ -11,12 +11,12 @@ from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.key_binding.vi_state import InputMode
 
 from trimtab.checkout.checkout import find_checkout
+from trimtab.commands.session_views import describe_tokens
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.json_text import encode_json
 from trimtab.contracts.text import count, neutralise
 from trimtab.policy.git_programs import find_git_programs
 from trimtab.runtime.live import LiveSession
-from trimtab.runtime.session_views import describe_tokens
 from trimtab.transports.tui.cells import Line, width, wrap
 from trimtab.version import __version__
 from trimtab.workspace.git import Git

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from trimtab.commands.session_views import describe_spending
 from trimtab.contracts.events.codec import decode
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.own import PromptQueued
@@ -13,7 +14,6 @@ from trimtab.contracts.text import neutralise
 from trimtab.host.agent_lines import AgentLines
 from trimtab.host.requests import handle_request
 from trimtab.runtime.live import LiveSession
-from trimtab.runtime.session_views import describe_spending
 from trimtab.transports.tui.other_programs import page
 from trimtab.transports.tui.panels import Key, Panel, Row, find_in
 from trimtab.transports.tui.transcript import describe_seconds

@@ -29,7 +29,7 @@ def test_the_answer_to_initialize_needs_no_runtime() -> None:
     assert not [name for name in loaded if name.startswith(tuple(f"trimtab.{p}" for p in packages))]
 
 
-@pytest.mark.parametrize("module", ["yaml", "shutil", "trimtab.runtime.commands", "difflib"])
+@pytest.mark.parametrize("module", ["yaml", "shutil", "trimtab.commands.table", "difflib"])
 def test_the_answer_to_a_new_session_does_not_wait_for_modules_it_does_not_need(
     module: str,
 ) -> None:

@@ -2,12 +2,12 @@
 
 import msgspec
 
+from trimtab.commands.agent_choice import list_agents as find_agents
+from trimtab.commands.agent_choice import select_agent
 from trimtab.contracts.customization import AgentDefinition
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.customize.describe import describe_agent
-from trimtab.runtime.agent_choice import list_agents as find_agents
-from trimtab.runtime.agent_choice import select_agent
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 from trimtab.transports.rpc.methods.discovery import describe_instruction
 

@@ -2,14 +2,14 @@
 
 import msgspec
 
+from trimtab.commands.table import COMMANDS
+from trimtab.commands.table import list_commands as offered_commands
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.question import CommandCompleted, CommandExecute
 from trimtab.contracts.ids import new_id
 from trimtab.contracts.run import COMMAND, Prompt
 from trimtab.host.requests import handle_request
-from trimtab.runtime.commands import COMMANDS
-from trimtab.runtime.commands import list_commands as offered_commands
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 
 methods = Methods()

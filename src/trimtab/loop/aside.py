@@ -24,7 +24,7 @@ async def ask_aside(run: Run, question: str, running: Collection[str]) -> str:
         raise UsageError("The question is empty; ask something.")
     if run.agent.responder is not None:
         raise UsageError("Another program answers in this session; ask it with a prompt.")
-    instruction = files(__package__).joinpath("prompts", "ask.md").read_text("utf-8").strip()
+    instruction = files(__package__).joinpath("aside.md").read_text("utf-8").strip()
     model, conversation = run.agent.model, run.session.conversation
     messages = find_complete(visible_messages(run), running)
     request = Request(

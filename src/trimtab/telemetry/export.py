@@ -14,8 +14,8 @@ from trimtab.contracts.errors import ConfigurationError
 from trimtab.contracts.events.envelope import Event
 from trimtab.contracts.events.session import SessionShutdown, SessionWarning
 from trimtab.contracts.json_text import encode_json
-from trimtab.runtime.otlp import new_metric_exporter, new_span_exporter
 from trimtab.session.spans import Span, SpanFold, describe
+from trimtab.telemetry.otlp import new_metric_exporter, new_span_exporter
 from trimtab.version import __version__
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from trimtab.contracts.errors import UsageError
 from trimtab.contracts.text import count
 
 if TYPE_CHECKING:
+    from trimtab.commands.table import Invocation
     from trimtab.contracts.events.own import PromptQueued
-    from trimtab.runtime.commands import Invocation
     from trimtab.runtime.live import LiveSession
 
 _PREVIEW_LENGTH = 100

@@ -6,7 +6,7 @@ from trimtab.loop.side_calls import Writer
 from trimtab.publish.words import WORDS, Words
 
 if TYPE_CHECKING:
-    from trimtab.runtime.commands import Handler, Invocation
+    from trimtab.commands.table import Handler, Invocation
 
 
 def publishes(word: str) -> "Handler":

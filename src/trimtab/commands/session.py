@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from trimtab.commands.session_views import describe_permissions, describe_servers, describe_tasks
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.session import SessionTitleChanged
 from trimtab.contracts.text import count
-from trimtab.runtime.session_views import describe_permissions, describe_servers, describe_tasks
-from trimtab.runtime.undo_text import describe_plan, summarise_plan
+from trimtab.undo.description import describe_plan, summarise_plan
 from trimtab.undo.history import UndoRequest
 
 if TYPE_CHECKING:
-    from trimtab.runtime.commands import Invocation
+    from trimtab.commands.table import Invocation
 
 TASKS = "[list | stop ID | send ID TEXT | background ID]"
 MCP_ACTIONS = (
@@ -75,7 +75,7 @@ async def change_servers(invocation: "Invocation") -> str:
         await live.controls.servers.reload()
     if action in ("", "list", "reload"):
         return describe_servers(live)
-    from trimtab.runtime.server_commands import ask_servers
+    from trimtab.commands.servers import ask_servers
 
     return await ask_servers(live.controls.servers, invocation.arguments)
 

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from trimtab.agents.system_prompt import measure_parts
+from trimtab.commands.queue import shorten
+from trimtab.commands.session_views import describe_diff, describe_skills
 from trimtab.contracts.text import count
 from trimtab.customize.overview import survey
 from trimtab.loop.ledger import Ledger
 from trimtab.providers.meter import ContextMeter
 from trimtab.providers.windows import DEFAULT
-from trimtab.runtime.queue_command import shorten
-from trimtab.runtime.session_views import describe_diff, describe_skills
 from trimtab.undo.rewind import list_points
 from trimtab.version import __version__
 
 if TYPE_CHECKING:
+    from trimtab.commands.table import Invocation
     from trimtab.contracts.customization import Customization
-    from trimtab.runtime.commands import Invocation
 
 
 async def show_context(invocation: "Invocation") -> str:

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from trimtab.commands.agent_choice import list_agents, select_agent
+from trimtab.commands.session import require_person
 from trimtab.config.edit import change_field
 from trimtab.config.paths import Home, find_home
 from trimtab.config.settings import Settings, find_value, has_type, known_settings
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.provider import CREDIT_USD
-from trimtab.runtime.agent_choice import list_agents, select_agent
-from trimtab.runtime.session_commands import require_person
 
 if TYPE_CHECKING:
+    from trimtab.commands.table import Handler, Invocation
     from trimtab.contracts.options import LimitOptions
     from trimtab.contracts.run import Mode
-    from trimtab.runtime.commands import Handler, Invocation
     from trimtab.runtime.live import LiveSession
 
 MODES = ("interactive", "plan", "autopilot")

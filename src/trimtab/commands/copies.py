@@ -4,13 +4,13 @@ import asyncio
 import os
 from typing import TYPE_CHECKING
 
+from trimtab.commands.session import require_person
+from trimtab.commands.session_copies import export_session, fork_session
 from trimtab.config.files import cannot, write_new_file
 from trimtab.contracts.errors import UsageError
-from trimtab.runtime.session_commands import require_person
-from trimtab.runtime.session_copies import export_session, fork_session
 
 if TYPE_CHECKING:
-    from trimtab.runtime.commands import Invocation
+    from trimtab.commands.table import Invocation
 
 SHARE = "[md | html | json] [PATH]"
 FORMS = {"md": "md", "markdown": "md", "file": "md", "html": "html", "json": "json"}

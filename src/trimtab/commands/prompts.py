@@ -14,7 +14,7 @@ def expand(name: str, words: str, root: str) -> str:
     """Return the prompt that a command with these words stands for. Raises `UsageError`."""
     if name in NEEDS_WORDS and not words:
         raise UsageError(f"There is no question; write {NEEDS_WORDS[name]}.")
-    text = files(__package__).joinpath("prompts", f"{name}.md").read_text("utf-8").strip()
+    text = files(__package__).joinpath("texts", f"{name}.md").read_text("utf-8").strip()
     if "{{file}}" in text:
         text = text.replace("{{file}}", find_instructions(root))
     return f"{text}\n\nThe person adds: {words}" if words else text

@@ -6,7 +6,7 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.metrics.export import MetricExporter
     from opentelemetry.sdk.trace.export import SpanExporter
 
-    from trimtab.runtime.telemetry import TelemetrySettings
+    from trimtab.telemetry.export import TelemetrySettings
 
 
 def new_span_exporter(settings: "TelemetrySettings") -> "SpanExporter":

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from trimtab.contracts.errors import UsageError
-from trimtab.contracts.run import Run
-from trimtab.runtime.absent_commands import ABSENT
-from trimtab.runtime.choice_commands import (
+from trimtab.commands.absent import ABSENT
+from trimtab.commands.choices import (
     LIMIT_FIELDS,
     MODES,
     SETTINGS,
@@ -23,11 +21,11 @@ from trimtab.runtime.choice_commands import (
     change_settings,
     enter_mode,
 )
-from trimtab.runtime.command_prompts import expand
-from trimtab.runtime.copy_commands import SHARE, ask, fork, share
-from trimtab.runtime.git_commands import publishes
-from trimtab.runtime.queue_command import QUEUE, change_queue
-from trimtab.runtime.session_commands import (
+from trimtab.commands.copies import SHARE, ask, fork, share
+from trimtab.commands.git import publishes
+from trimtab.commands.prompts import expand
+from trimtab.commands.queue import QUEUE, change_queue
+from trimtab.commands.session import (
     MCP,
     MCP_ACTIONS,
     PERMISSIONS,
@@ -47,7 +45,7 @@ from trimtab.runtime.session_commands import (
     show_session,
     undo,
 )
-from trimtab.runtime.view_commands import (
+from trimtab.commands.views import (
     show_changelog,
     show_context,
     show_customizations,
@@ -58,6 +56,8 @@ from trimtab.runtime.view_commands import (
     show_usage,
     show_version,
 )
+from trimtab.contracts.errors import UsageError
+from trimtab.contracts.run import Run
 
 if TYPE_CHECKING:
     from trimtab.runtime.live import LiveSession

@@ -1,0 +1,1 @@
+"""Exports traces and metrics with OpenTelemetry, if the environment asks for it."""
