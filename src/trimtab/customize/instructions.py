@@ -36,7 +36,10 @@ IGNORED = frozenset(
 )
 CHILD_DEPTH = 2
 MAX_CHILD_FOLDERS = 2000
-CHILD_SECONDS = 0.03
+MAX_READ_FOLDERS = 500
+"""Folders read at the start: a number, so that a busy machine tells the model no less."""
+CHILD_SECONDS = 2.0
+"""Only a file system that hardly answers takes so long."""
 
 
 def find_instructions(
@@ -162,10 +165,10 @@ class _Search:
         return any(os.path.exists(os.path.join(folder, name)) for name in names)
 
     def read_children(self, folder: str) -> None:
-        """Read the folders below a folder until time is up; the rest is read when it is touched."""
+        """Read the first folders below a folder; the rest is read when it is touched."""
         deadline = time.monotonic() + CHILD_SECONDS
-        for child in child_folders(folder):
-            if time.monotonic() > deadline:
+        for count, child in enumerate(child_folders(folder)):
+            if count == MAX_READ_FOLDERS or time.monotonic() > deadline:
                 message = "there are many folders here: some are read only when they are touched"
                 self.problems.append(Problem(message=message, file=folder, note=True))
                 return

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from customizekit import places_in, write
 from trimtab.contracts.customization import Instruction
 from trimtab.customize.instructions import (
+    MAX_READ_FOLDERS,
     child_folders,
     find_instructions,
     merge,
@@ -193,3 +194,13 @@ def test_one_file_under_three_names_is_one_instruction_with_one_problem(tmp_path
         "GEMINI.md",
     ]
     assert [problem.message for problem in found.problems] == ["@missing.md does not exist"]
+
+
+def test_a_number_of_child_folders_is_read_however_long_it_takes(tmp_path: Path) -> None:
+    places = places_in(tmp_path)
+    for number in range(MAX_READ_FOLDERS + 1):
+        write(Path(places.cwd) / f"{number:04}" / "AGENTS.md", f"rule {number}\n")
+    found = find_instructions(places, children=True)
+    texts = {instruction.text.strip() for instruction in found.always}
+    assert texts == {f"rule {number}" for number in range(MAX_READ_FOLDERS)}
+    assert [problem.note for problem in found.problems] == [True]
