@@ -12,9 +12,17 @@ def main() -> int:
         import gc
 
         gc.disable()  # `cli.garbage_collection` enables it after start-up
+        cache = None
+        if __name__ != "__main__":  # `python -m` looks for modules in the current directory first
+            from trimtab.cli.module_cache import open_cache
+
+            cache = open_cache()
         from trimtab.cli.main import main as run
 
-        return run(argv)
+        code = run(argv)
+        if cache is not None:
+            cache.save()
+        return code
     except KeyboardInterrupt:  # Ctrl-C while modules are loaded
         return 130
 
