@@ -13,6 +13,14 @@ if TYPE_CHECKING:
     from trimtab.permissions.denied_files import DeniedReads
     from trimtab.workspace.sandbox.fence_detection import FoundFence
 
+OFFERED = "sandbox-offered"
+"""The file in the home that remembers that the sandbox was offered."""
+OFFER = (
+    "Commands that run in the sandbox need no permission: they can change only this folder, undo "
+    "takes that back, and new hosts are asked about once. To use it from the next session on: "
+    '/settings sandbox {"enabled": true, "autoAllow": true}'
+)
+
 
 class SessionFence:
     """Confines the commands that nobody approved. Imports nothing before the first of them."""
@@ -21,6 +29,7 @@ class SessionFence:
         self._workspace = setup.workspace
         self._folder = setup.folder.path
         self._session = setup.session
+        self._home = setup.home
         self._wanted = settings.fence if settings else "auto"
         self._found: FoundFence | None = None
         self._known: tuple[Policy, DeniedReads] | None = None
@@ -111,6 +120,22 @@ class SessionFence:
             if found is not None and not is_trusted(os.path.dirname(found), roots):
                 return False
         return True
+
+    def offer_sandbox(self) -> None:
+        """Say once, to a person without a sandbox, that commands in one need no permission."""
+        if self._home is None or self._workspace.shells.confinement is not None:
+            return
+        from trimtab.workspace.sandbox.detection import detect
+
+        if detect(self._workspace.child_env).backend != "bubblewrap":
+            return
+        try:
+            os.close(
+                os.open(os.path.join(self._home.state, OFFERED), os.O_CREAT | os.O_EXCL, 0o600)
+            )
+        except OSError:  # offered before, or in a home that keeps nothing
+            return
+        self._session.emit(SessionInfo(info_type="sandbox", message=OFFER))
 
     def _detect(self) -> "FoundFence":
         if self._found is None:

@@ -121,6 +121,10 @@ class CommandFence(Protocol):
         """Return True if PATH finds all these programs outside the workspace."""
         ...
 
+    def offer_sandbox(self) -> None:
+        """Tell a person who is asked often that commands in a sandbox need no permission."""
+        ...
+
 
 Ask = Callable[[str, JsonObject], Awaitable[Answer]]
 """Takes the request id and the permission request as in the event; returns the answer."""

@@ -27,6 +27,8 @@ _OUTCOMES = {
     "reject": "denied-interactively-by-user",
     "user-not-available": "denied-no-approval-rule-and-could-not-request-from-user",
 }
+MANY_QUESTIONS = 5
+"""Questions about commands in a session after which a person is offered the sandbox."""
 _STRICTNESS = ("allow", "ask", "deny")
 _SOURCES = {
     HOOK_DENIED: "host_policy",
@@ -41,6 +43,8 @@ class _Standing(msgspec.Struct):
     policy: Policy
     offered: tuple[str, ...] = ()
     """The titles of the bundles of rules that the person could allow at once."""
+    commands_asked: int = 0
+    """Questions about commands that a person answered."""
 
 
 class Permissions(Processor):
@@ -391,6 +395,7 @@ class Permissions(Processor):
             request["warning"] = warning
         answer = await self._hook(pending, request) if self._hook else None
         request_id = self._announce(run, request, settled=answer is not None)
+        by_person = answer is None and self._ask is not None
         if answer is None:
             answer = await self.ask_person(request_id, request)
         approved = answer.kind.startswith("approve")
@@ -403,6 +408,8 @@ class Permissions(Processor):
                 decision_source=_SOURCES.get(answer.kind, "human_response"),
             )
         )
+        if by_person and access.kind == "shell":
+            self._count_question()
         if approved:
             return self._check_unchanged(request, pending)
         if answer.kind == "reject":
@@ -414,6 +421,12 @@ class Permissions(Processor):
         return ToolResult(
             text=f"{UNAVAILABLE} ({decision.reason})", summary=UNAVAILABLE, kind="denied"
         )
+
+    def _count_question(self) -> None:
+        """Count an answered question about a command; after many, offer the sandbox."""
+        self._standing.commands_asked += 1
+        if self._standing.commands_asked == MANY_QUESTIONS and self.fence is not None:
+            self.fence.offer_sandbox()
 
     def _offer_bundle(self, request: JsonObject, command: str) -> None:
         """Offer rules for commands that belong together with the first question about one."""

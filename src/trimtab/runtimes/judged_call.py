@@ -104,6 +104,9 @@ class NoFence:
     def trusts(self, programs: Iterable[str], policy: Policy) -> bool:
         return self._fence is not None and self._fence.trusts(programs, policy)
 
+    def offer_sandbox(self) -> None:
+        """Offer nothing: the sandbox would not hold the commands of another program."""
+
 
 def describe_args(args: JsonObject) -> str:
     """Return the command of a call, for people; empty for other calls."""
