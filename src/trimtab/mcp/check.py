@@ -52,7 +52,8 @@ async def check_server(server: McpServer, env: Mapping[str, str], *, offline: bo
     store = GrantStore(find_home(env), env)
     try:
         return await connect_briefly(
-            server, reach.build_access(lambda one: SessionSignIn(one, reach.http, store, _hide))
+            server,
+            reach.build_access(lambda server: SessionSignIn(server, reach.http, store, _hide)),
         )
     finally:
         await reach.aclose()

@@ -18,16 +18,18 @@ async def complete(ask: Ask, name: str, words: str | None) -> tuple[str, list[st
     Without `words`, the name of the prompt itself is completed.
     """
     listed = (await ask("prompts/list", {})).get("prompts")
-    entries = [one for one in (listed if isinstance(listed, list) else ()) if isinstance(one, dict)]
+    entries = [
+        entry for entry in (listed if isinstance(listed, list) else ()) if isinstance(entry, dict)
+    ]
     if words is None:
-        names = [str(one.get("name")) for one in entries]
+        names = [str(entry.get("name")) for entry in entries]
         return name, [found for found in names if found.startswith(name)][:MAX_ITEMS]
-    entry = next((one for one in entries if one.get("name") == name), {})
+    entry = next((entry for entry in entries if entry.get("name") == name), {})
     wanted = entry.get("arguments")
     arguments = [
-        str(one.get("name"))
-        for one in (wanted if isinstance(wanted, list) else ())
-        if isinstance(one, dict)
+        str(argument.get("name"))
+        for argument in (wanted if isinstance(wanted, list) else ())
+        if isinstance(argument, dict)
     ]
     *before, last = words.split(" ")
     given, argument, value = _place(arguments, before, last)
@@ -58,11 +60,13 @@ def _read_word(names: list[str], given: dict[str, str], word: str) -> tuple[str,
     name, mark, value = word.partition("=")
     if mark and name in names:
         return name, value
-    return next((one for one in names if one not in given), ""), word
+    return next((name for name in names if name not in given), ""), word
 
 
 def _read_values(answer: JsonObject) -> list[str]:
     completion: Any = answer.get("completion")
     values = completion.get("values") if isinstance(completion, dict) else None
-    found = [one for one in (values if isinstance(values, list) else ()) if isinstance(one, str)]
-    return [neutralise(one) for one in found[:MAX_ITEMS]]
+    found = [
+        value for value in (values if isinstance(values, list) else ()) if isinstance(value, str)
+    ]
+    return [neutralise(value) for value in found[:MAX_ITEMS]]

@@ -23,10 +23,10 @@ async def expand_prompt(ask: Ask, name: str, words: str) -> str:
     listed = (await ask("prompts/list", {})).get("prompts")
     entries = listed if isinstance(listed, list) else []
     entry = next(
-        (one for one in entries if isinstance(one, dict) and one.get("name") == name), None
+        (entry for entry in entries if isinstance(entry, dict) and entry.get("name") == name), None
     )
     if entry is None:
-        known = ", ".join(str(one.get("name")) for one in entries if isinstance(one, dict))
+        known = ", ".join(str(entry.get("name")) for entry in entries if isinstance(entry, dict))
         raise UsageError(f"There is no prompt {name!r}; the server has {known or 'none'}.")
     wanted = entry.get("arguments")
     arguments = read_arguments(wanted if isinstance(wanted, list) else [], words)
@@ -36,8 +36,12 @@ async def expand_prompt(ask: Ask, name: str, words: str) -> str:
 
 def read_arguments(wanted: Sequence[Any], words: str) -> dict[str, str]:
     """Return the arguments of a prompt by name. Raises `UsageError`."""
-    names = [str(one.get("name")) for one in wanted if isinstance(one, dict)]
-    needed = [str(one["name"]) for one in wanted if isinstance(one, dict) and one.get("required")]
+    names = [str(argument.get("name")) for argument in wanted if isinstance(argument, dict)]
+    needed = [
+        str(argument["name"])
+        for argument in wanted
+        if isinstance(argument, dict) and argument.get("required")
+    ]
     try:
         parts = shlex.split(words)
     except ValueError:
@@ -47,7 +51,7 @@ def read_arguments(wanted: Sequence[Any], words: str) -> dict[str, str]:
         name, mark, value = part.partition("=")
         if mark and name in names:
             found[name] = value
-        elif free := [one for one in names if one not in found]:
+        elif free := [name for name in names if name not in found]:
             found[free[0]] = part
         elif names:
             found[names[-1]] += f" {part}"

@@ -83,12 +83,12 @@ def _combine(own: Analysis, said: Assessment, cwd: str) -> Assessed:
     return Assessed(**fields, offers=said.can_offer_session_approval)
 
 
-def _to_found(one: AssessedCommand) -> Found:
+def _to_found(command: AssessedCommand) -> Found:
     return Found(
-        identifier=one.identifier,
-        read_only=one.read_only,
-        base=os.path.basename(one.identifier),
-        words=tuple(one.identifier.split()),
+        identifier=command.identifier,
+        read_only=command.read_only,
+        base=os.path.basename(command.identifier),
+        words=tuple(command.identifier.split()),
     )
 
 

@@ -25,8 +25,8 @@ def changes_named_files(identifiers: Sequence[str], analysis: Analysis, policy: 
     """Return True if these commands of a script change nothing but files that it names."""
     if not COMMANDS.issuperset(identifiers) or not analysis.touched or analysis.unsure:
         return False
-    found = [one for one in analysis.commands if one.identifier in identifiers]
-    if not all(one.literal and _sets_plain_mode(one) for one in found):
+    found = [command for command in analysis.commands if command.identifier in identifiers]
+    if not all(command.literal and _sets_plain_mode(command) for command in found):
         return False
     if not are_changeable(analysis.touched, policy):
         return False

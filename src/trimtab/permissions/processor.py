@@ -289,7 +289,7 @@ class Permissions(Processor):
             return decision
         there = msgspec.structs.replace(access, target=real)
         both = decision, self._decide(there, tool, granted)
-        return max(both, key=lambda one: _STRICTNESS.index(one.verdict))
+        return max(both, key=lambda decision: _STRICTNESS.index(decision.verdict))
 
     def describe_fence(self, decision: Decision) -> str:
         """Return in which fence a command would run after a decision, and why."""

@@ -347,7 +347,7 @@ class ClaudeReader:
         known = [*self._spent, *([self._usage] if self._usage else [])]
         fields = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
         rest = {
-            field: max(0, total - (add_up(*(getattr(one, field) for one in known)) or 0))
+            field: max(0, total - (add_up(*(getattr(usage, field) for usage in known)) or 0))
             for field in fields
             if (total := add_up(*(getattr(model, field) for model in models))) is not None
         }

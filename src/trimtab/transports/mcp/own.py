@@ -182,12 +182,12 @@ class OwnService:
         return msgspec.json.encode(
             [
                 {
-                    "sessionId": one.id,
-                    "title": one.name or one.title,
-                    "folder": one.cwd,
-                    "updatedAt": one.updated_at,
+                    "sessionId": session.id,
+                    "title": session.name or session.title,
+                    "folder": session.cwd,
+                    "updatedAt": session.updated_at,
                 }
-                for one in summaries
+                for session in summaries
             ]
         ).decode()
 
@@ -199,12 +199,12 @@ class OwnService:
         return {
             "resources": [
                 {
-                    "uri": URI + one.id,
-                    "name": one.name or one.title or one.id,
-                    "description": f"Transcript of a session in {one.cwd}",
+                    "uri": URI + session.id,
+                    "name": session.name or session.title or session.id,
+                    "description": f"Transcript of a session in {session.cwd}",
                     "mimeType": "text/markdown",
                 }
-                for one in summaries[:MAX_LISTED]
+                for session in summaries[:MAX_LISTED]
             ]
         }
 
@@ -229,17 +229,19 @@ class OwnService:
 
     def _commands(self) -> dict[str, Skill]:
         found = gather(self._env, SessionOptions(cwd=self._cwd)).skills.skills
-        return {name: one for name, one in found.items() if one.user_invocable and one.enabled}
+        return {
+            name: skill for name, skill in found.items() if skill.user_invocable and skill.enabled
+        }
 
     async def _list_prompts(self, params: JsonObject) -> JsonObject:
         return {
             "prompts": [
                 {
                     "name": name,
-                    "description": one.description,
-                    "arguments": [{"name": "arguments", "description": one.argument_hint}],
+                    "description": skill.description,
+                    "arguments": [{"name": "arguments", "description": skill.argument_hint}],
                 }
-                for name, one in (await asyncio.to_thread(self._commands)).items()
+                for name, skill in (await asyncio.to_thread(self._commands)).items()
             ]
         }
 

@@ -61,9 +61,11 @@ class ClientDatabase:
         if not self._prepared:
             await self._query("exec", read_schema())
             self._prepared = True
-        if any(find_query_type(one) != "query" or _returns(one) for one in statements):
+        if any(
+            find_query_type(statement) != "query" or _returns(statement) for statement in statements
+        ):
             self.changes += 1
-        if len(statements) == 1 or any(one.verb in TRANSACTIONS for one in statements):
+        if len(statements) == 1 or any(statement.verb in TRANSACTIONS for statement in statements):
             return await self._run_in_turn(statements)
         outcomes = await self._run_together(statements)
         return await self._run_in_turn(statements) if outcomes is None else outcomes
@@ -84,7 +86,10 @@ class ClientDatabase:
 
     async def _run_together(self, statements: Sequence[Statement]) -> list[Outcome] | None:
         """Run the statements in one transaction; return None if the client has none."""
-        listed = [{"query": one.text, "queryType": find_query_type(one)} for one in statements]
+        listed = [
+            {"query": statement.text, "queryType": find_query_type(statement)}
+            for statement in statements
+        ]
         failure = _Failure()
         for attempt in range(ATTEMPTS):
             if attempt:
