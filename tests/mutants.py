@@ -113,6 +113,9 @@ IGNORED_OPERATORS = re.compile(
 )
 """Operators that change nothing here: equal numbers and short strings are one object in CPython,
 and flags of the operating system have no bit in common."""
+ORDER = re.compile(r"Operator_(Not)?Eq_[LG]tE?$")
+Place = tuple[tuple[int, int], tuple[int, int]]
+"""Line and column of the first character, and of the one after the last."""
 
 
 @dataclass(frozen=True)
@@ -384,7 +387,7 @@ def list_mutations(path: str) -> Iterator[tuple[int, tuple[str, int]]]:
     from cosmic_ray.plugins import get_operator, operator_names
 
     source = (TOP / path).read_text(encoding="utf-8")
-    tree, skipped = get_ast(source), find_annotations(source)
+    tree, skipped, words = get_ast(source), find_annotations(source), find_words(source)
     for operator_name in operator_names():
         operator_class = get_operator(operator_name)
         if IGNORED_OPERATORS.search(operator_name) or operator_class.arguments():
@@ -393,8 +396,9 @@ def list_mutations(path: str) -> Iterator[tuple[int, tuple[str, int]]]:
         positions = (
             start for node in ast_nodes(tree) for start, _ in operator.mutation_positions(node)
         )
+        left_alone = skipped + words if ORDER.search(operator_name) else skipped
         for occurrence, start in enumerate(positions):
-            if not any(begin <= tuple(start) < end for begin, end in skipped):
+            if not any(begin <= tuple(start) < end for begin, end in left_alone):
                 yield start[0], (operator_name, occurrence)
 
 
@@ -419,7 +423,7 @@ def make_mutant(path: str, line: int, mutation: tuple[str, int]) -> Mutant | Non
     return Mutant(path, line, name, before[line - 1], after[line - 1])
 
 
-def find_annotations(source: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+def find_annotations(source: str) -> list[Place]:
     """Return the places of annotations, imports for them, assertions, options of classes and
     constants that are numbers: a limit that is larger by one breaks no promise."""
     places: list[ast.AST] = []
@@ -432,11 +436,24 @@ def find_annotations(source: str) -> list[tuple[tuple[int, int], tuple[int, int]
             places.append(node)
         elif isinstance(node, ast.ClassDef):
             places.extend(keyword.value for keyword in node.keywords)
+    return [find_place(place) for place in places if isinstance(place, ast.expr | ast.stmt)]
+
+
+def find_words(source: str) -> list[Place]:
+    """Return the places of comparisons with a word: which of two words comes first means nothing."""
     return [
-        ((place.lineno, place.col_offset), (place.end_lineno or 0, place.end_col_offset or 0))
-        for place in places
-        if isinstance(place, ast.expr | ast.stmt)
+        find_place(node)
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Compare)
+        and any(
+            isinstance(side, ast.Constant) and isinstance(side.value, str)
+            for side in (node.left, *node.comparators)
+        )
     ]
+
+
+def find_place(node: ast.expr | ast.stmt) -> Place:
+    return (node.lineno, node.col_offset), (node.end_lineno or 0, node.end_col_offset or 0)
 
 
 def is_for_types(node: ast.AST) -> bool:
