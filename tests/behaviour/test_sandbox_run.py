@@ -335,6 +335,28 @@ NO_SERVER = "127.0.0.1:1"
 AUTO_ALLOW = SandboxSettings(enabled=True, auto_allow=True, allowed_hosts=(NO_SERVER,))
 
 
+@pytest.mark.needs("bubblewrap", "git")
+async def test_a_new_repository_is_made_outside_the_sandbox_after_one_question(
+    tmp_path: Path,
+) -> None:
+    asked: list[str] = []
+
+    async def approve(request_id: str, request: JsonObject) -> Answer:
+        asked.append(request["fullCommandText"])
+        return Answer(kind="approve-once")
+
+    await play(
+        [{"tools": [bash("git init -q")]}, "done"],
+        "go",
+        cwd=str(tmp_path),
+        permissions=PermissionOptions(),
+        sandbox_settings=AUTO_ALLOW,
+        ask=approve,
+    )
+    assert asked == ["git init -q"]
+    assert (tmp_path / ".git" / "HEAD").exists()
+
+
 @pytest.mark.needs("bubblewrap", "curl")
 @pytest.mark.parametrize(
     ("answers", "questions", "connections"),

@@ -30,6 +30,7 @@ SIGNS = (
     "ame resolution",
     "Address family not supported",
     "Device or resource busy",
+    "/.git/description': Not a directory",  # `git init`: a .git that is not there yet is protected
 )
 REFUSED = "the person did not allow it>"
 """Ends the line about a host that a person has just refused; to ask again would be nagging."""
