@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from loopkit import drained, make_run
+from loopkit import change_agent, drained, make_run
 from trimtab.contracts.errors import ModelError
 
 
@@ -58,3 +58,11 @@ async def test_the_cost_of_a_broken_answer_is_estimated_from_its_length() -> Non
     (recorded,) = run.session.of("trimtab.model_call")  # type: ignore[attr-defined]
     assert len(recorded.partial_content) <= 400
     assert recorded.estimated_tokens == len(recorded.partial_content) // 4
+
+
+@pytest.mark.parametrize(("depth", "purpose"), [(0, "main"), (1, "subagent"), (2, "subagent")])
+async def test_a_recorded_call_says_whether_a_sub_agent_made_it(depth: int, purpose: str) -> None:
+    run = make_run(["Done."], "go")
+    change_agent(run, depth=depth)
+    (recorded,) = (await drained(run)).of("trimtab.model_call")
+    assert recorded.purpose == purpose

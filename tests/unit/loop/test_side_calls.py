@@ -39,3 +39,12 @@ async def test_a_call_that_ended_has_no_estimate() -> None:
     assert isinstance(run.session, MemorySession)
     (recorded,) = run.session.of("trimtab.model_call")
     assert (recorded.status, recorded.estimated_tokens) == ("success", None)
+
+
+async def test_the_time_of_a_call_is_recorded_in_milliseconds() -> None:
+    run = make_run([], "go")
+    slow = ScriptedProvider(Script.of([{"text": "A title", "delay": 0.05}]))
+    await call_model(run, Writer(provider=slow, model="small"), CALL, REQUEST)
+    assert isinstance(run.session, MemorySession)
+    (recorded,) = run.session.of("trimtab.model_call")
+    assert 50 <= recorded.duration_ms < 50_000

@@ -44,3 +44,24 @@ async def test_the_todos_are_told_of_only_when_they_differ(tmp_path: Path) -> No
     ]
     start, changed = "tool.execution_start", "session.todos_changed"
     assert seen == [start, start, changed, start, start, changed]
+
+
+async def test_making_changing_and_deleting_the_plan_are_told_apart(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.md"
+
+    async def work(args: Any) -> None:
+        if args["text"] == "delete":
+            plan.unlink()
+        elif args["text"] != "look":
+            plan.write_text(args["text"])
+
+    texts = ("look", "first", "look", "second words", "delete", "look")
+    replies = [{"tools": [call(text=text)]} for text in texts]
+    run = make_run(
+        [*replies, "done"],
+        "go",
+        tools=[EchoTool(on_run=work)],
+        processors=[PlanWatcher(str(plan), Todos())],
+    )
+    told = (await drained(run)).of("session.plan_changed")
+    assert [change.operation for change in told] == ["create", "update", "delete"]

@@ -139,3 +139,24 @@ async def test_what_had_arrived_of_a_broken_answer_is_kept_in_the_log_and_not_sh
     assert calls == [("error", "half an "), ("success", None)]
     provider: Any = run.agent.model.provider
     assert len(provider.requests[1].messages) == 1, "the model does not see the half answer"
+
+
+@pytest.mark.parametrize(("status", "asked"), [(429, ["rate_limit"]), (503, [])])
+async def test_only_a_rate_limit_that_persists_asks_whether_to_switch_the_mode(
+    status: int, asked: list[str]
+) -> None:
+    answers: list[str] = []
+
+    async def switch(error: ModelError) -> bool:
+        answers.append(error.category)
+        return len(answers) == 1
+
+    failing = {"error": status, "repeat": 2}
+    retry = Retry(RetryPolicy(retries=1, delay=0.0), last_resort=switch)
+    run = make_run([failing, "ok"], "go", processors=[retry])
+    if not asked:
+        with pytest.raises(ModelError):
+            await drained(run)
+    else:
+        assert (await drained(run)).of("assistant.message")[-1].content == "ok"
+    assert answers == asked
