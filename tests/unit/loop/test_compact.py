@@ -203,3 +203,13 @@ async def test_a_long_summary_made_before_leaves_room_for_the_last_messages() ->
     assert earlier.startswith("<earlier_summary>\nIt is long.")
     assert len(earlier) < 4_000
     assert "xxxx" in rest
+
+
+@pytest.mark.parametrize(("name", "shorter"), [("too large", True), ("a server error", False)])
+async def test_only_a_request_that_was_too_large_is_tried_again_with_less(
+    name: str, shorter: bool
+) -> None:
+    bench = Bench(FAILING[name], window=64_000, growth=0.02, fixed=0.1)
+    await bench.work()
+    first, second = (len(repr(request.messages)) for request in bench.asked.requests[:2])
+    assert (second < first) == shorter
