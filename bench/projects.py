@@ -26,7 +26,7 @@ PROJECTS = ("click", "attrs", "itsdangerous", "markupsafe", "flask", "ujson", "r
 SET_UP = (
     "python3 -m venv .venv",
     ".venv/bin/pip install -q -e .",
-    ".venv/bin/pip install -q pytest build ruff mypy coverage",
+    ".venv/bin/pip install -q pytest hypothesis freezegun build ruff mypy coverage",
 )
 WORK = (
     "ls -la && git status --short",
@@ -36,7 +36,7 @@ WORK = (
     ".venv/bin/ruff check . --exit-zero -q",
     ".venv/bin/ruff format -q . && git diff --stat | tail -1 && git checkout -q .",
     ".venv/bin/mypy src --no-error-summary > types.txt; tail -1 types.txt; rm types.txt",
-    ".venv/bin/python -m build -n --sdist -q 2>&1 | tail -2; ls dist",
+    ".venv/bin/python -m build --sdist -q 2>&1 | tail -2; ls dist",
     ".venv/bin/python -m build --wheel -q",
     ".venv/bin/pip list | wc -l",
     "find . -name '*.py' -not -path './.venv/*' | xargs wc -l | tail -1",
@@ -76,7 +76,9 @@ def fetch(name: str) -> Path:
     pip = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:"]
     subprocess.run([*pip, "-d", str(folder), name], check=True, stderr=subprocess.DEVNULL)
     (archive,) = folder.iterdir()
-    shutil.unpack_archive(archive, folder / "source")
+    (folder / "source").mkdir()
+    unpack = ["tar", "--no-same-owner", "-xf", str(archive), "-C", str(folder / "source")]
+    subprocess.run(unpack, check=True)
     (source,) = (folder / "source").iterdir()
     commit = ("-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-qm", "start")
     for words in (("init", "-q"), ("add", "-A"), commit):
