@@ -73,3 +73,8 @@ def test_a_text_that_is_too_long_to_compare_is_not_merged() -> None:
     mine = b"".join([b"mine\n", *base[1:]])
     assert merge(b"".join(base), mine, other) is None
     assert merge(b"".join(base), other, mine) is None
+
+
+@pytest.mark.parametrize(("old", "new"), [(b"a\0", b"a\n"), (b"a\n", b"a\0"), (b"\0", b"\0\n")])
+def test_lines_are_not_counted_if_either_side_is_binary(old: bytes, new: bytes) -> None:
+    assert count_lines(old, new) == (0, 0)
