@@ -25,7 +25,7 @@ WRONG = [
         "sessions show x --all --events",
         "--events and --all cannot be used together; leave one out.",
     ),
-    ("agents -C /nowhere", "no such directory: /nowhere; name an existing one with -C."),
+    ("agents -C /proc/nowhere", "no such directory: /proc/nowhere; name an existing one with -C."),
 ]
 
 
