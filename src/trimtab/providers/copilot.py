@@ -95,8 +95,16 @@ class Copilot:
     async def stream(self, request: Request) -> AsyncGenerator[Delta | Reply, None]:
         service = await self.find_service(request.model)
         headers = {**self._headers(request), **request.headers}
+        info = (self._models or {}).get(request.model)
         async for item in service.stream(msgspec.structs.replace(request, headers=headers)):
-            yield item
+            if info is not None and isinstance(item, Reply):
+                yield msgspec.structs.replace(
+                    item,
+                    billing_multiplier=info.billing_multiplier,
+                    prompt_limit=info.max_prompt or info.window,
+                )
+            else:
+                yield item
 
     async def aclose(self) -> None:
         await self._http.aclose()
@@ -123,6 +131,11 @@ class Copilot:
         except ModelError:
             return DEFAULT_MODEL  # the first call says what is wrong
         return find_default(tuple(models.values())) or DEFAULT_MODEL
+
+    def known_limit(self, model: str) -> int | None:
+        """Return the largest prompt of a model in tokens, if its list has been read."""
+        info = (self._models or {}).get(model)
+        return (info.max_prompt or info.window) if info is not None else None
 
     async def _discover(self) -> dict[str, ModelInfo]:
         if self._models is None:
