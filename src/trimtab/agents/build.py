@@ -326,7 +326,7 @@ def build_before_idle(
                 await hooks.settle()
             await end_hook(hooks, run, stop)
         if checkpoints is not None:
-            await checkpoints.end()
+            await checkpoints.end(succeeded=not stop.exit_code)
         telemetry.emit(run, stop)
 
     return before_idle

@@ -20,6 +20,7 @@ FOLLOWED = frozenset(
         "trimtab.prompt_queued",
         "trimtab.prompt_withdrawn",
         "trimtab.checkpoint",
+        "trimtab.worktree",
         "user.message",
         "tool.execution_start",
         "trimtab.pull_request_opened",

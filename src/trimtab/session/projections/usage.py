@@ -47,7 +47,7 @@ _COUNTS = (
 )
 
 
-SIDE_PURPOSES = frozenset(("compaction", "title"))
+SIDE_PURPOSES = frozenset(("compaction", "title", "branch", "commit", "pull_request"))
 """Purposes of calls that are not part of an agent's conversation."""
 
 
