@@ -22,6 +22,8 @@ FOLLOWED = frozenset(
         "trimtab.checkpoint",
         "trimtab.worktree",
         "user.message",
+        "assistant.turn_start",
+        "session.error",
         "tool.execution_start",
         "trimtab.pull_request_opened",
         "trimtab.workspace_changed",
