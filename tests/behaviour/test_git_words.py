@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import forgeserver
 import ghkit
 import mcp_fixtures
 from clikit import Cli, serving
@@ -217,13 +218,61 @@ async def test_without_gh_the_branch_is_pushed_and_the_address_is_told(
     cli: Cli, bare: Path
 ) -> None:
     name_origin(cli, bare)
-    replies = ["fix it", "Fix it", "Fix it"]
-    async with serving(replies) as server:
+    async with serving(["fix it", "Fix it"]) as server:  # nobody would read a description
         ran = await cli.use(server).run("-p", "/create-pr", *ALL_GIT)
     assert ran.code == 0, ran.notes
     address = "https://github.com/owner/project/compare/main...fix-it?expand=1"
     assert f"Open the pull request at {address}" in ran.text
     assert git(bare, "rev-parse", "fix-it") == git(cli.cwd, "rev-parse", "fix-it")
+
+
+@pytest.mark.proves("VSC-09", "VSC-10")
+async def test_a_server_for_pull_requests_opens_and_updates_them_without_gh(
+    cli: Cli, bare: Path, tmp_path: Path
+) -> None:
+    name_origin(cli, bare)
+    state = tmp_path / "forge.json"
+    other = {"number": 1, "title": "Other", "head": {"ref": "other"}}
+    state.write_text(json.dumps([other]))
+    entry = {
+        "command": sys.executable,
+        "args": [forgeserver.__file__, str(state), str(bare)],
+        "slowConnectionThresholdMs": 30_000,
+    }
+    configure(cli.home / "mcp-config.json", forge=entry)
+    replies = ["fix it", "Fix it", "Fix it\n\nAll of it.", "More", "Better\n\nAnd more of it."]
+    async with serving(replies) as server:
+        opened = await cli.use(server).ask("/create-pr")
+        (cli.cwd / "more.txt").write_text("more\n")
+        updated = await cli.ask("/update-pr")
+    assert (opened.code, updated.code) == (0, 0), opened.notes + updated.notes
+    (event,) = opened.of("trimtab.pull_request_opened")
+    assert event["url"] == f"{forgeserver.ADDRESS}2"
+    assert f"Updated the pull request: {forgeserver.ADDRESS}2" in updated.text
+    assert not updated.of("trimtab.pull_request_opened")
+    untouched, found = json.loads(state.read_text())
+    assert untouched == other
+    assert (found["title"], found["body"]) == ("Better", "And more of it.")
+    assert git(bare, "log", "-1", "--format=%s", "fix-it").strip() == "More"
+
+
+async def test_updating_needs_an_open_pull_request_and_asks_the_model_for_no_text_before(
+    cli: Cli, bare: Path, tmp_path: Path
+) -> None:
+    name_origin(cli, bare)
+    git(cli.cwd, "switch", "-qc", "mine")
+    state = tmp_path / "forge.json"
+    state.write_text(json.dumps([{"number": 1, "head": {"ref": "other"}}]))
+    entry = {"command": sys.executable, "args": [forgeserver.__file__, str(state), str(bare)]}
+    configure(cli.home / "mcp-config.json", forge={**entry, "slowConnectionThresholdMs": 30_000})
+    async with serving(["A message"]) as server:
+        ran = await cli.use(server).ask("/update-pr")
+        calls = len(server.requests)
+    assert ran.code == 2
+    assert (
+        "mine has no open pull request; open one with /create-pr." in ran.result["error"]["message"]
+    )
+    assert calls == 1
 
 
 @pytest.mark.proves("VSC-10")
