@@ -221,9 +221,13 @@ async def test_an_aborted_compaction_is_recorded_as_cancelled() -> None:
 
 
 @pytest.mark.proves("COMP-22")
-@pytest.mark.parametrize("wanted", [True, False])
-async def test_a_title_is_asked_for_unless_the_setting_says_no(cli: Cli, wanted: bool) -> None:
-    (cli.home / "settings.json").write_text(json.dumps({"compaction": {"title": wanted}}))
+@pytest.mark.parametrize(
+    ("setting", "wanted"), [({"title": True}, True), ({"title": False}, False), ({}, True)]
+)
+async def test_a_title_is_asked_for_unless_the_setting_says_no(
+    cli: Cli, setting: dict[str, bool], wanted: bool
+) -> None:
+    (cli.home / "settings.json").write_text(json.dumps({"compaction": setting}))
     text = "<overview>x</overview><checkpoint_title>Paint the shed</checkpoint_title>"
     script = {"replies": [{**SUMMARY, "text": text if wanted else "x"}, "hello", "again"]}
     async with serving(script) as server:

@@ -9,7 +9,7 @@ import pytest
 import forgeserver
 import ghkit
 import mcp_fixtures
-from clikit import Cli, serving
+from clikit import Cli, bash, serving
 from gitkit import git, make_repository
 from mcpkit import configure
 
@@ -206,6 +206,27 @@ async def test_update_pr_pushes_and_writes_the_text_again(
     [opened] = json.loads(state.read_text()).values()
     assert opened["--title"] == "Better title"
     assert git(bare, "log", "-1", "--format=%s", "branch-name").strip() == "Second"
+
+
+OPENED = "https://github.com/owner/project/pull/9"
+
+
+@pytest.mark.proves("VSC-10")
+@pytest.mark.parametrize(
+    ("command", "recorded"),
+    [
+        (f"echo {OPENED} '# gh pr create'", [OPENED]),
+        (f"echo {OPENED}", []),
+        (f"echo {OPENED} '# gh pr create'; exit 1", []),
+        ("echo https://github.com/owner/project/issues/9 '# gh pr create'", []),
+    ],
+)
+async def test_the_address_of_a_pull_request_is_taken_from_what_opened_it_and_nothing_else(
+    cli: Cli, command: str, recorded: list[str]
+) -> None:
+    async with serving([{"tools": [bash(command)]}, "Done."]) as server:
+        ran = await cli.use(server).ask("propose it")
+    assert [event["url"] for event in ran.of("trimtab.pull_request_opened")] == recorded
 
 
 def name_origin(cli: Cli, bare: Path) -> None:

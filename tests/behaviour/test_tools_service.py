@@ -182,6 +182,8 @@ async def test_the_log_has_calls_questions_terminal_output_reasons_and_versions_
     asked, answered = of("permission.requested"), of("permission.completed")
     assert asked[-1]["permissionRequest"]["fullCommandText"] == "python3 denied.py"
     assert answered[-1]["requestId"] == asked[-1]["requestId"]
+    assert asked[-1]["permissionRequest"]["toolCallId"] == started[-1]["toolCallId"]
+    assert "denied" in answered[-1]["result"]["kind"]
     changed = of("trimtab.workspace_changed")
     assert [(one["reason"], one["toolCallId"]) for one in changed] == [
         ("tool", started[0]["toolCallId"]),

@@ -183,6 +183,26 @@ async def test_undo_goes_back_turn_by_turn_and_then_says_that_there_is_no_more(c
     assert "no changes to undo" in last.notes
 
 
+@pytest.mark.proves("VSC-25")
+async def test_commands_are_undone_in_all_folders_of_the_workspace_with_and_without_git(
+    cli: Cli, tmp_path: Path
+) -> None:
+    plain, repository = tmp_path / "plain", tmp_path / "repository"
+    for folder in (plain, repository):
+        folder.mkdir()
+    make_repository(repository)
+    (repository / "r.txt").write_text("before\n")
+    (plain / "p.txt").write_text("before\n")
+    trees = [tree(folder) for folder in (cli.cwd, plain, repository)]
+    command = f"echo x > a.txt; rm {plain}/p.txt; echo new > {plain}/n; echo x > {repository}/r.txt"
+    flags = ("--add-dir", str(plain), "--add-dir", str(repository))
+    await work(cli, [bash(command)], flags=flags)
+    assert (plain / "n").exists()
+    undone = await cli.run("undo")
+    assert undone.code == 0, undone.notes
+    assert [tree(folder) for folder in (cli.cwd, plain, repository)] == trees
+
+
 @pytest.mark.proves("VSC-24")
 async def test_rewind_goes_back_in_conversation_and_files(cli: Cli) -> None:
     before = tree(cli.cwd)

@@ -55,6 +55,7 @@ async def test_the_work_is_on_a_branch_of_its_own_and_the_checkout_is_untouched(
     assert any("The work is on branch trimtab/fix: 1 file changed" in message for message in said)
 
 
+@pytest.mark.proves("VSC-24")
 async def test_each_turn_has_checkpoints_at_its_start_and_end(cli: Cli) -> None:
     outcome = await work(cli, "--worktree=fix", "--no-auto-commit")
     start, end = outcome.of("trimtab.checkpoint")

@@ -147,11 +147,16 @@ async def test_a_closed_session_keeps_no_subscriber(tmp_path: Path) -> None:
     async with opened(tmp_path, [{"text": "one"}]) as (live, _, _):
         leave = live.subscribe(listener)
         await live.ask("first")
-    del listener
-    leave()  # also after the end
-    del leave
+    del leave, listener
     gc.collect()
-    assert kept() is None
+    assert kept() is None, "the session let go of it, although nobody unsubscribed"
+
+
+async def test_unsubscribing_works_once_the_session_is_closed(tmp_path: Path) -> None:
+    async with opened(tmp_path, []) as (live, _, _):
+        leave = live.subscribe(lambda _event, _line: None)
+    leave()
+    leave()
 
 
 @pytest.mark.proves("OUTER-01")
