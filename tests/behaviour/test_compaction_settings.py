@@ -220,6 +220,17 @@ async def test_an_aborted_compaction_is_recorded_as_cancelled() -> None:
     assert len(session.of("session.compaction_complete")) == 1
 
 
+async def test_a_summary_that_failed_is_not_called_one(cli: Cli) -> None:
+    failing = {"error": 400, "when": "checkpoint_title"}
+    async with serving({"replies": [failing, "hello"]}) as server:
+        await cli.use(server).ask("hi")
+        outcome = await cli.ask("/compact", "--continue")
+    said = [data["message"] for data in outcome.of("session.info") if data["infoType"] == "command"]
+    assert said[-1].startswith("1 message shortened without a summary: the conversation went from")
+    (complete,) = stored(cli, "session.compaction_complete")
+    assert (complete["success"], complete["outcome"]) == (False, "mechanical")
+
+
 @pytest.mark.proves("COMP-22")
 @pytest.mark.parametrize(
     ("setting", "wanted"), [({"title": True}, True), ({"title": False}, False), ({}, True)]
