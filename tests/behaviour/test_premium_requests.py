@@ -40,11 +40,13 @@ async def test_a_prompt_costs_the_multiplier_of_its_model_however_many_calls_it_
     async with serving({"replies": replies, "models": MODELS}) as server:
         first = await of_github(cli, server).ask("go", "--model", model)
         second = await cli.ask("once more", "--model", model, "--continue")
+        shown = (await cli.run("-p", "/usage", "--model", model, "--continue")).text
     assert first.result["usage"]["premiumRequests"] == each
     assert second.result["usage"]["premiumRequests"] == 2 * each
     ended = stored(cli, "session.shutdown")
-    assert [one["totalPremiumRequests"] for one in ended] == [each, 2 * each]
+    assert [one["totalPremiumRequests"] for one in ended] == [each, 2 * each, 2 * each]
     assert ended[-1]["modelMetrics"][model]["requests"] == {"count": 4, "cost": 2 * each}
+    assert (f"premium requests: {2 * each:g}\n" in shown) is bool(each)
     assert [one["cost"] for one in first.of("assistant.usage")] == [each] * 3
 
 
