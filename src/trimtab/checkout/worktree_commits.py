@@ -38,6 +38,8 @@ class WorktreeCommits(Processor):
         self._turn = count_turns(session.log.path)
         self._text = ""
         self._open = False
+        self.on_commit: Callable[[], Awaitable[None]] | None = None
+        """Called after the files of git were changed here, so that nobody else is blamed."""
         self.name_branch: NameBranch | None = None
         """Names the branch, unless the person has named the worktree; None if nobody does."""
 
@@ -63,6 +65,8 @@ class WorktreeCommits(Processor):
             await self._commit()
         if commit and succeeded and self.name_branch is not None and self._is_unnamed():
             await self._rename(self.name_branch, commit)
+        if self.on_commit is not None:
+            await self.on_commit()
         message = await asyncio.to_thread(describe_result, self._worktree)
         self._session.emit(SessionInfo(info_type="worktree", message=message))
 
