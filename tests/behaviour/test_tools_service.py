@@ -202,7 +202,7 @@ async def test_a_recorded_session_plays_again_just_as_it_was(tmp_path: Path) -> 
     for name in ("first", "second"):
         shutil.copytree(start, tmp_path / name)
     script: list[Any] = [
-        {"text": "I look.", "tools": [EDIT]},
+        {"text": "I look.", "tools": [{**EDIT, "id": "an id of the service"}]},
         {"tools": [bash("cat a.txt")]},
         {"tools": [EDIT]},
         "done",

@@ -152,11 +152,17 @@ async def test_a_closed_session_keeps_no_subscriber(tmp_path: Path) -> None:
     assert kept() is None, "the session let go of it, although nobody unsubscribed"
 
 
-async def test_unsubscribing_works_once_the_session_is_closed(tmp_path: Path) -> None:
-    async with opened(tmp_path, []) as (live, _, _):
-        leave = live.subscribe(lambda _event, _line: None)
+@pytest.mark.proves("VSC-41")
+async def test_a_listener_leaves_when_it_wants_and_once_more_after_the_end(tmp_path: Path) -> None:
+    heard: list[str] = []
+    async with opened(tmp_path, [{"text": "one"}, {"text": "two"}]) as (live, _, _):
+        leave = live.subscribe(lambda event, _line: heard.append(event.type))
+        await live.ask("first")
+        leave()
+        before = len(heard)
+        await live.ask("second")
     leave()
-    leave()
+    assert 0 < before == len(heard)
 
 
 @pytest.mark.proves("OUTER-01")
