@@ -139,7 +139,7 @@ async def test_symbols_of_a_project_are_asked_of_all_servers_and_before_a_file_i
     (cli.cwd / "x.x").touch()
     (found,) = results(await ask(cli, lsp("symbols", symbol="pri")))
     assert "function price a.toy:1" in found
-    assert "other: other cannot be used" in found
+    assert "\nother cannot be used: it exited: no licence." in found
 
 
 async def test_a_rename_is_held_to_the_rules_for_every_file(cli: Cli) -> None:
@@ -190,6 +190,7 @@ async def test_a_server_that_cannot_work_is_an_event_and_is_not_tried_for_ever(
     warned = [data for data in outcome.of("session.warning")
               if data["warningType"] == "language_server_failed"]  # fmt: skip
     assert len(warned) == 2
+    assert warned[0]["message"] == f"The language server {first}"
     assert outcome.code == 0
 
 

@@ -202,7 +202,9 @@ class SessionLanguages:
             if running is not None:
                 await running.stop()
             if isinstance(error, LanguageProblem):
-                message = f"The language server {server.name} cannot be used: {error}"
+                message = f"The language server {error}"
+                if not str(error).startswith(server.name):
+                    message = f"The language server {server.name} cannot be used: {error}"
                 self._emit(SessionWarning(warning_type="language_server_failed", message=message))
             raise
         message = f"The language server {server.name} runs ({server.source})."
@@ -281,7 +283,7 @@ class SessionLanguages:
                 await self._open_project(server)
                 symbols = await server.request("workspace/symbol", {"query": text})
             except LanguageProblem as problem:
-                problems.append(f"{each.name}: {problem}")
+                problems.append(str(problem))
                 continue
             found += symbols if isinstance(symbols, list) else []
         if problems and not found:
