@@ -63,6 +63,14 @@ async def test_prompts_of_autopilot_and_calls_that_failed_cost_no_premium_reques
     assert outcome.result["usage"]["premiumRequests"] == 3
 
 
+async def test_a_model_that_the_service_chose_costs_its_own_multiplier(tmp_path: Path) -> None:
+    cli = Cli(tmp_path)
+    replies = [{"text": "hello", "model": "quick"}]
+    async with serving({"replies": replies, "models": MODELS}) as server:
+        outcome = await of_github(cli, server).ask("go", "--model", "auto")
+    assert outcome.result["usage"]["premiumRequests"] == 0.25
+
+
 async def test_another_service_costs_no_premium_request(tmp_path: Path) -> None:
     async with serving(["hello"]) as server:
         outcome = await Cli(tmp_path).use(server).ask("go")

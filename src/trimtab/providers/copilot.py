@@ -95,16 +95,20 @@ class Copilot:
     async def stream(self, request: Request) -> AsyncGenerator[Delta | Reply, None]:
         service = await self.find_service(request.model)
         headers = {**self._headers(request), **request.headers}
-        info = (self._models or {}).get(request.model)
         async for item in service.stream(msgspec.structs.replace(request, headers=headers)):
-            if info is not None and isinstance(item, Reply):
-                yield msgspec.structs.replace(
-                    item,
-                    billing_multiplier=info.billing_multiplier,
-                    prompt_limit=info.max_prompt or info.window,
-                )
-            else:
-                yield item
+            yield self._with_terms(item, request.model) if isinstance(item, Reply) else item
+
+    def _with_terms(self, reply: Reply, asked: str) -> Reply:
+        """Add what the service lists about the model, or about the one that it chose itself."""
+        models = self._models or {}
+        info = models.get(asked) or models.get(reply.model or "")
+        if info is None:
+            return reply
+        return msgspec.structs.replace(
+            reply,
+            billing_multiplier=info.billing_multiplier,
+            prompt_limit=info.max_prompt or info.window,
+        )
 
     async def aclose(self) -> None:
         await self._http.aclose()
