@@ -208,6 +208,26 @@ async def test_update_pr_pushes_and_writes_the_text_again(
     assert git(bare, "log", "-1", "--format=%s", "branch-name").strip() == "Second"
 
 
+@pytest.mark.parametrize(
+    ("written", "subject"),
+    [
+        ("Rename `price` to `cost`", "Rename `price` to `cost`"),
+        ("`price` becomes `cost`", "`price` becomes `cost`"),
+        ('Say "goodbye"', 'Say "goodbye"'),
+        ('"Say goodbye"', "Say goodbye"),
+        ("`Say goodbye`", "Say goodbye"),
+        ("```\n# Say goodbye\n```", "Say goodbye"),
+    ],
+)
+async def test_only_quotes_around_a_whole_message_are_removed(
+    cli: Cli, bare: Path, written: str, subject: str
+) -> None:
+    async with serving([written]) as server:
+        ran = await cli.use(server).run("-p", "/commit", *ALL_GIT)
+    assert ran.code == 0, ran.notes
+    assert git(cli.cwd, "log", "-1", "--format=%s").strip() == subject
+
+
 OPENED = "https://github.com/owner/project/pull/9"
 
 
