@@ -1,7 +1,8 @@
 """A language server for `.toy` files, and servers that are dead, mute or lie. Run as a program.
 
 In a toy file `def name` defines a name, any other word uses one, and a line with the word BROKEN
-is an error. The first argument is the mode.
+is an error. The first argument is the mode. A `linked` server knows a project only once a file is
+open, says of all open files after each change which names are not defined, and names no versions.
 """
 
 import json
@@ -80,12 +81,20 @@ def publish(path: str, version: int) -> None:
         for number, line in enumerate(lines)
         if "BROKEN" in line
     ]
-    send(
-        {
-            "method": "textDocument/publishDiagnostics",
-            "params": {"uri": f"file://{path}", "version": version, "diagnostics": found},
-        }
-    )
+    params: dict[str, Any] = {"uri": f"file://{path}", "version": version}
+    if MODE == "linked":
+        del params["version"]
+        found += [
+            {"range": span(number, 0, 1), "severity": 1, "message": f"undefined: {line.strip()}"}
+            for number, line in enumerate(lines)
+            if line.startswith("use ") and not is_defined(line.split()[1], path)
+        ]
+    params["diagnostics"] = found
+    send({"method": "textDocument/publishDiagnostics", "params": params})
+
+
+def is_defined(name: str, path: str) -> bool:
+    return any(f"def {name}" in text_of(other) for other in everywhere(str(Path(path).parent)))
 
 
 def search(params: dict[str, Any], root: str) -> Any:
@@ -159,6 +168,7 @@ TRUTHS = {
     "textDocument/prepareCallHierarchy": prepare,
     "textDocument/rename": rename,
 }
+TAKEN = ("textDocument/didOpen", "textDocument/didChange", "textDocument/didClose")
 LIES: dict[str, Any] = {
     "textDocument/definition": [{"uri": "http://example.com/x", "range": span(0, 0, 1)}],
     "textDocument/references": {"uri": 7, "range": {"start": {"line": -4}}},
@@ -168,6 +178,26 @@ LIES: dict[str, Any] = {
     "textDocument/prepareCallHierarchy": "nobody",
     "workspace/symbol": 12,
 }
+
+
+def answer(method: str, params: dict[str, Any], root: str) -> dict[str, Any]:
+    if MODE == "linked" and method == "workspace/symbol" and not files:
+        stack = "No Project.\n    at getProjects (/opt/x.js:1:2)"
+        return {"error": {"code": -32603, "message": stack}}
+    return {"result": LIES[method] if MODE == "liar" else TRUTHS[method](params, root)}
+
+
+def take(method: str, params: dict[str, Any]) -> None:
+    """Remember the text of a file, and say what is wrong with it."""
+    document = params["textDocument"]
+    path = path_of(document["uri"])
+    if method == "textDocument/didClose":
+        files.pop(path, None)
+        return
+    changes = params.get("contentChanges")
+    files[path] = changes[0]["text"] if changes else document["text"]
+    for other in files if MODE == "linked" else (path,):
+        publish(other, document["version"])
 
 
 def main() -> None:
@@ -190,19 +220,14 @@ def main() -> None:
             abilities = {f"{name}Provider": True for name in (*names, "callHierarchy")}
             send({"id": 9000, "method": "workspace/configuration", "params": {"items": [{}]}})
             send({"id": number, "result": {"capabilities": abilities}})
-        elif method in ("textDocument/didOpen", "textDocument/didChange"):
-            document = params["textDocument"]
-            path = path_of(document["uri"])
-            changes = params.get("contentChanges")
-            files[path] = changes[0]["text"] if changes else document["text"]
-            publish(path, document["version"])
+        elif method in TAKEN:
+            take(method, params)
         elif method == "exit":
             break
         elif number is not None and method is not None and method != "shutdown":
             if MODE == "crash":
                 sys.exit(1)
-            result = LIES[method] if MODE == "liar" else TRUTHS[method](params, root)
-            send({"id": number, "result": result})
+            send({"id": number, **answer(method, params, root)})
 
 
 if __name__ == "__main__":

@@ -220,10 +220,25 @@ async def test_an_aborted_compaction_is_recorded_as_cancelled() -> None:
     assert len(session.of("session.compaction_complete")) == 1
 
 
+async def test_a_summary_that_failed_is_not_called_one(cli: Cli) -> None:
+    failing = {"error": 400, "when": "checkpoint_title"}
+    async with serving({"replies": [failing, "hello"]}) as server:
+        await cli.use(server).ask("hi")
+        outcome = await cli.ask("/compact", "--continue")
+    said = [data["message"] for data in outcome.of("session.info") if data["infoType"] == "command"]
+    assert said[-1].startswith("1 message shortened without a summary: the conversation went from")
+    (complete,) = stored(cli, "session.compaction_complete")
+    assert (complete["success"], complete["outcome"]) == (False, "mechanical")
+
+
 @pytest.mark.proves("COMP-22")
-@pytest.mark.parametrize("wanted", [True, False])
-async def test_a_title_is_asked_for_unless_the_setting_says_no(cli: Cli, wanted: bool) -> None:
-    (cli.home / "settings.json").write_text(json.dumps({"compaction": {"title": wanted}}))
+@pytest.mark.parametrize(
+    ("setting", "wanted"), [({"title": True}, True), ({"title": False}, False), ({}, True)]
+)
+async def test_a_title_is_asked_for_unless_the_setting_says_no(
+    cli: Cli, setting: dict[str, bool], wanted: bool
+) -> None:
+    (cli.home / "settings.json").write_text(json.dumps({"compaction": setting}))
     text = "<overview>x</overview><checkpoint_title>Paint the shed</checkpoint_title>"
     script = {"replies": [{**SUMMARY, "text": text if wanted else "x"}, "hello", "again"]}
     async with serving(script) as server:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+import forgeserver
 import ghkit
 import mcp_fixtures
-from clikit import Cli, serving
+from clikit import Cli, bash, serving
 from gitkit import git, make_repository
 from mcpkit import configure
 
@@ -207,6 +208,47 @@ async def test_update_pr_pushes_and_writes_the_text_again(
     assert git(bare, "log", "-1", "--format=%s", "branch-name").strip() == "Second"
 
 
+@pytest.mark.parametrize(
+    ("written", "subject"),
+    [
+        ("Rename `price` to `cost`", "Rename `price` to `cost`"),
+        ("`price` becomes `cost`", "`price` becomes `cost`"),
+        ('Say "goodbye"', 'Say "goodbye"'),
+        ('"Say goodbye"', "Say goodbye"),
+        ("`Say goodbye`", "Say goodbye"),
+        ("```\n# Say goodbye\n```", "Say goodbye"),
+    ],
+)
+async def test_only_quotes_around_a_whole_message_are_removed(
+    cli: Cli, bare: Path, written: str, subject: str
+) -> None:
+    async with serving([written]) as server:
+        ran = await cli.use(server).run("-p", "/commit", *ALL_GIT)
+    assert ran.code == 0, ran.notes
+    assert git(cli.cwd, "log", "-1", "--format=%s").strip() == subject
+
+
+OPENED = "https://github.com/owner/project/pull/9"
+
+
+@pytest.mark.proves("VSC-10")
+@pytest.mark.parametrize(
+    ("command", "recorded"),
+    [
+        (f"echo {OPENED} '# gh pr create'", [OPENED]),
+        (f"echo {OPENED}", []),
+        (f"echo {OPENED} '# gh pr create'; exit 1", []),
+        ("echo https://github.com/owner/project/issues/9 '# gh pr create'", []),
+    ],
+)
+async def test_the_address_of_a_pull_request_is_taken_from_what_opened_it_and_nothing_else(
+    cli: Cli, command: str, recorded: list[str]
+) -> None:
+    async with serving([{"tools": [bash(command)]}, "Done."]) as server:
+        ran = await cli.use(server).ask("propose it")
+    assert [event["url"] for event in ran.of("trimtab.pull_request_opened")] == recorded
+
+
 def name_origin(cli: Cli, bare: Path) -> None:
     """Have the remote be one of GitHub's by its address, and the bare repository in fact."""
     git(cli.cwd, "remote", "set-url", "origin", "git@github.com:owner/project.git")
@@ -217,13 +259,61 @@ async def test_without_gh_the_branch_is_pushed_and_the_address_is_told(
     cli: Cli, bare: Path
 ) -> None:
     name_origin(cli, bare)
-    replies = ["fix it", "Fix it", "Fix it"]
-    async with serving(replies) as server:
+    async with serving(["fix it", "Fix it"]) as server:  # nobody would read a description
         ran = await cli.use(server).run("-p", "/create-pr", *ALL_GIT)
     assert ran.code == 0, ran.notes
     address = "https://github.com/owner/project/compare/main...fix-it?expand=1"
     assert f"Open the pull request at {address}" in ran.text
     assert git(bare, "rev-parse", "fix-it") == git(cli.cwd, "rev-parse", "fix-it")
+
+
+@pytest.mark.proves("VSC-09", "VSC-10")
+async def test_a_server_for_pull_requests_opens_and_updates_them_without_gh(
+    cli: Cli, bare: Path, tmp_path: Path
+) -> None:
+    name_origin(cli, bare)
+    state = tmp_path / "forge.json"
+    other = {"number": 1, "title": "Other", "head": {"ref": "other"}}
+    state.write_text(json.dumps([other]))
+    entry = {
+        "command": sys.executable,
+        "args": [forgeserver.__file__, str(state), str(bare)],
+        "slowConnectionThresholdMs": 30_000,
+    }
+    configure(cli.home / "mcp-config.json", forge=entry)
+    replies = ["fix it", "Fix it", "Fix it\n\nAll of it.", "More", "Better\n\nAnd more of it."]
+    async with serving(replies) as server:
+        opened = await cli.use(server).ask("/create-pr")
+        (cli.cwd / "more.txt").write_text("more\n")
+        updated = await cli.ask("/update-pr")
+    assert (opened.code, updated.code) == (0, 0), opened.notes + updated.notes
+    (event,) = opened.of("trimtab.pull_request_opened")
+    assert event["url"] == f"{forgeserver.ADDRESS}2"
+    assert f"Updated the pull request: {forgeserver.ADDRESS}2" in updated.text
+    assert not updated.of("trimtab.pull_request_opened")
+    untouched, found = json.loads(state.read_text())
+    assert untouched == other
+    assert (found["title"], found["body"]) == ("Better", "And more of it.")
+    assert git(bare, "log", "-1", "--format=%s", "fix-it").strip() == "More"
+
+
+async def test_updating_needs_an_open_pull_request_and_asks_the_model_for_no_text_before(
+    cli: Cli, bare: Path, tmp_path: Path
+) -> None:
+    name_origin(cli, bare)
+    git(cli.cwd, "switch", "-qc", "mine")
+    state = tmp_path / "forge.json"
+    state.write_text(json.dumps([{"number": 1, "head": {"ref": "other"}}]))
+    entry = {"command": sys.executable, "args": [forgeserver.__file__, str(state), str(bare)]}
+    configure(cli.home / "mcp-config.json", forge={**entry, "slowConnectionThresholdMs": 30_000})
+    async with serving(["A message"]) as server:
+        ran = await cli.use(server).ask("/update-pr")
+        calls = len(server.requests)
+    assert ran.code == 2
+    assert (
+        "mine has no open pull request; open one with /create-pr." in ran.result["error"]["message"]
+    )
+    assert calls == 1
 
 
 @pytest.mark.proves("VSC-10")

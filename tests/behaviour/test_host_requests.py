@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from clikit import Cli, serving
-from gitkit import git
+from gitkit import git, make_repository
 from livekit import Watch, opened
 from loopkit import call
 from trimtab import LiveSession
+from trimtab.contracts.events.envelope import Event
+from trimtab.contracts.events.session import SessionError
 from trimtab.contracts.options import CustomizationOptions, Isolation, PermissionOptions
 from trimtab.contracts.permission import Answer
 from trimtab.contracts.run import Prompt
@@ -99,6 +101,54 @@ async def test_requests_that_overlap_have_checkpoints_commits_and_pull_requests_
     assert second.commit_after == third.commit_before
     assert git(folder, "rev-parse", "HEAD").strip() == third.commit_after
     assert git(project, "status", "--porcelain", "--", "a.txt") == ""
+
+
+@pytest.mark.parametrize("prompt", ["hi", "/commit"])
+async def test_a_request_that_ends_with_an_error_has_failed(tmp_path: Path, prompt: str) -> None:
+    cli = Cli(tmp_path)
+    make_repository(cli.cwd)
+    git(cli.cwd, "commit", "-q", "--allow-empty", "-m", "First")
+    (cli.cwd / "a.txt").write_text("a\n")
+    async with serving([{"error": {"status": 400, "message": "No way"}}, "again"]) as server:
+        failed = await cli.use(server).ask(prompt)
+        await cli.ask("once more", "--continue")
+    folder = cli.logs()[0].parent
+    first, second = json.loads((folder / "host.json").read_text())["requests"].values()
+    assert (first["state"], first["error"]) == ("failed", failed.result["error"]["message"])
+    assert (second["state"], second.get("error")) == ("completed", None)
+    (folder / "host.json").unlink()
+    listed = (await cli.run("sessions", "requests", folder.name)).text
+    assert "failed" in listed
+    assert f"error: {first['error']}" in listed
+
+
+async def test_an_error_that_did_not_end_the_work_fails_no_request(tmp_path: Path) -> None:
+    async with opened(tmp_path, [{"tools": [run("echo 1", "c1")]}, {"text": "Done."}]) as (
+        live,
+        _,
+        _provider,
+    ):
+        follow_requests(live)
+
+        def complain(event: Event, _line: bytes) -> None:
+            if event.type == "user.message":
+                live.emit(SessionError(error_type="client", message="A client says so."))
+
+        live.subscribe(complain)
+        await live.ask("go")
+        (request,) = stored(live).requests.values()
+    assert (request.state, request.error) == ("completed", "")
+
+
+async def test_a_request_that_was_aborted_is_interrupted(tmp_path: Path) -> None:
+    async with opened(tmp_path, [{"tools": [run("sleep 50", "c1")]}]) as (live, watch, _provider):
+        follow_requests(live)
+        asked = asyncio.create_task(live.ask("go"))
+        await watch.saw("trimtab.tool_running")
+        await live.abort()
+        await asked
+        (request,) = stored(live).requests.values()
+    assert request.state == "interrupted"
 
 
 @pytest.mark.needs("git")
@@ -210,7 +260,7 @@ async def test_the_state_of_a_session_has_its_turns_open_questions_and_queue(
     )
     assert [(waiting.text, waiting.steering) for waiting in state.queue] == [("then y", False)]
     shown = "\n".join(describe_state(read_state(live.folder)))
-    assert "  2  completed" in shown
+    assert "  2  interrupted" in shown
     assert "     make x\n" in shown
     assert "     tools: bash 1 (shell)\n" in shown
     assert "  +  then y" in shown

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from clikit import Cli, serving
+from clikit import Cli, bash, serving
 from gitkit import git, make_repository
 from livekit import opened
 from trimtab import Runtime, SessionOptions
@@ -184,6 +184,66 @@ async def test_without_names_of_the_model_a_branch_is_named_by_the_persons_words
     assert "be-polite" in git(bare, "branch", "--format=%(refname:short)"), outcome.notes
 
 
+@pytest.mark.needs("git")
+@pytest.mark.proves("VSC-34")
+@pytest.mark.parametrize("named_by", ["model", "nobody", "person"])
+async def test_the_branch_of_a_worktree_is_named_by_what_was_done_unless_that_is_off(
+    tmp_path: Path, named_by: str
+) -> None:
+    cli = Cli(tmp_path)
+    make_repository(cli.cwd)
+    git(cli.cwd, "commit", "-q", "--allow-empty", "-m", "First words")
+    git(cli.cwd, "branch", "trimtab/feat-greet-world")
+    if named_by == "nobody":
+        put(cli.home, aiGenerateBranchNames_enabled=False)
+    write = {"name": "create", "arguments": {"path": "a.txt", "file_text": "hello\n"}}
+    replies: list[Any] = [{"text": "I look."}, {"tools": [write]}, {"text": "Done."}]
+    replies.append({"text": "`feat/Greet World`"})
+    flag = "--worktree=mine" if named_by == "person" else "--worktree"
+    async with serving(replies) as server:
+        await cli.use(server).ask("look around", flag)
+        outcome = await cli.ask("greet the world", "--continue")
+        asked = server.requests[-1].body.decode()
+    folder = cli.logs()[-1].parent
+    name = {
+        "model": "trimtab/feat-greet-world-2",
+        "nobody": f"trimtab/{folder.name[:8]}",
+        "person": "trimtab/mine",
+    }[named_by]
+    assert outcome.code == 0, outcome.notes
+    assert git(cli.cwd, "show", f"{name}:a.txt") == "hello\n"
+    assert f"The work is on branch {name}:" in outcome.text
+    assert json.loads((folder / "host.json").read_text())["worktree"]["branch"] == name
+    (listed,) = json.loads((await cli.run("worktrees", "--json")).text)["worktrees"]
+    assert listed["branch"] == name
+    if named_by == "model":
+        assert "greet the world" in asked
+        assert "+hello" in asked
+    assert outcome.result["usage"]["modelCalls"] == (4 if named_by == "model" else 3)
+
+
+@pytest.mark.needs("git")
+@pytest.mark.proves("VSC-34")
+async def test_a_branch_that_was_pushed_or_a_turn_that_failed_is_not_named(tmp_path: Path) -> None:
+    cli = Cli(tmp_path)
+    bare = tmp_path / "origin.git"
+    bare.mkdir()
+    git(bare, "init", "-q", "--bare")
+    make_repository(cli.cwd)
+    git(cli.cwd, "commit", "-q", "--allow-empty", "-m", "First words")
+    git(cli.cwd, "remote", "add", "origin", str(bare))
+    push = bash("echo x > x; git push -q -u origin HEAD")
+    async with serving([{"tools": [push]}, "Done.", "a-name"]) as server:
+        outcome = await cli.use(server).ask("go", "--worktree")
+    branch = f"trimtab/{cli.logs()[-1].parent.name[:8]}"
+    assert f"The work is on branch {branch}:" in outcome.text
+    async with serving([{"tools": [bash("echo y > y")]}, {"error": 400}]) as server:
+        failed = await cli.use(server).ask("go", "--worktree")
+        calls = len(server.requests)
+    assert failed.code == 8
+    assert calls == 2
+
+
 @pytest.mark.proves("VSC-35")
 async def test_sessions_are_copied_unless_that_is_off(tmp_path: Path) -> None:
     cli = Cli(tmp_path)
@@ -195,6 +255,10 @@ async def test_sessions_are_copied_unless_that_is_off(tmp_path: Path) -> None:
     refused = await cli.run("sessions", "fork", session)
     assert refused.code == 2
     assert "set host.forkSessions.enabled to true" in refused.notes
+    command = await cli.ask("/fork", "--continue")
+    assert command.code == 2
+    assert "/fork is switched off; set host.forkSessions" in command.result["error"]["message"]
+    assert len(list(cli.home.glob("session-state/*"))) == 2
 
 
 @pytest.mark.needs("git")

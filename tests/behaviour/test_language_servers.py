@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import languageserver
-from clikit import Cli, Outcome, serving
+from clikit import Cli, Outcome, bash, serving
 from trimtab.workspace import process_tracking
 
 FIRST = "def price\nprice use\ndef other\n"
@@ -93,6 +93,55 @@ async def test_a_rename_changes_all_files_and_is_undone_exactly(cli: Cli) -> Non
     assert (cli.cwd / "b.toy").read_text() == SECOND
 
 
+async def test_a_rename_over_several_files_reports_nothing_that_it_did_not_break(cli: Cli) -> None:
+    configure(cli, "linked")
+    (cli.cwd / "a.toy").write_text("use price\nBROKEN before\n")
+    (cli.cwd / "b.toy").write_text("def price\n")
+    outcome = await ask(
+        cli,
+        lsp("symbols", path="b.toy"),
+        lsp("rename", path="b.toy", symbol="price", new_name="cost"),
+    )
+    assert (cli.cwd / "a.toy").read_text() == "use cost\nBROKEN before\n"
+    renamed = results(outcome)[-1]
+    assert "in 2 files" in renamed
+    assert "New diagnostics" not in renamed
+
+
+async def test_diagnostics_follow_what_commands_changed_in_other_files(cli: Cli) -> None:
+    configure(cli, "linked")
+    (cli.cwd / "a.toy").write_text("use price\n")
+    (cli.cwd / "b.toy").write_text("def price\n")
+    outcome = await ask(
+        cli,
+        lsp("diagnostics", path="b.toy"),
+        lsp("diagnostics", path="a.toy"),
+        bash("echo 'def cost' > b.toy"),
+        lsp("diagnostics", path="a.toy"),
+        bash("rm b.toy; echo 'use price' > c.toy"),
+        lsp("references", path="a.toy", symbol="price"),
+    )
+    found = results(outcome)
+    assert found[1] == "No diagnostics."
+    assert "undefined: use price" in found[3]
+    assert "b.toy" not in found[5]
+
+
+async def test_symbols_of_a_project_are_asked_of_all_servers_and_before_a_file_is_open(
+    cli: Cli,
+) -> None:
+    configure(cli, "linked")
+    config = json.loads((cli.cwd / ".github/lsp.json").read_text())
+    server = config["lspServers"]["toy"]
+    other = {**server, "args": [languageserver.__file__, "dead"], "fileExtensions": {".x": "x"}}
+    config["lspServers"] = {"other": other, "toy": server}
+    (cli.cwd / ".github/lsp.json").write_text(json.dumps(config))
+    (cli.cwd / "x.x").touch()
+    (found,) = results(await ask(cli, lsp("symbols", symbol="pri")))
+    assert "function price a.toy:1" in found
+    assert "\nother cannot be used: it exited: no licence." in found
+
+
 async def test_a_rename_is_held_to_the_rules_for_every_file(cli: Cli) -> None:
     configure(cli)
     outcome = await ask(
@@ -141,6 +190,7 @@ async def test_a_server_that_cannot_work_is_an_event_and_is_not_tried_for_ever(
     warned = [data for data in outcome.of("session.warning")
               if data["warningType"] == "language_server_failed"]  # fmt: skip
     assert len(warned) == 2
+    assert warned[0]["message"] == f"The language server {first}"
     assert outcome.code == 0
 
 

@@ -57,13 +57,17 @@ async def test_tool_calls_of_all_choices_become_one_list(cli: Cli) -> None:
         return {"index": index, "delta": delta, "finish_reason": finish}
 
     def called(number: int) -> dict[str, Any]:
-        arguments = json.dumps({"command": f"echo {number}", "description": "x"})
-        function = {"name": "bash", "arguments": arguments}
+        function = {"name": "bash", "arguments": '{"command": "echo '}
         return {
             "tool_calls": [
                 {"index": 0, "id": f"c{number}", "type": "function", "function": function}
             ]
         }
+
+    def rest(number: int) -> dict[str, Any]:
+        """The end of the arguments: only the choice says which call it belongs to."""
+        function = {"arguments": f'{number}", "description": "x"}}'}
+        return {"tool_calls": [{"index": 0, "function": function}]}
 
     chunks = [
         {
@@ -73,6 +77,7 @@ async def test_tool_calls_of_all_choices_become_one_list(cli: Cli) -> None:
                 choice(2, called(2)),
             ]
         },
+        {"choices": [choice(1, rest(1)), choice(2, rest(2))]},
         {
             "choices": [
                 choice(0, {}, "stop"),
@@ -86,6 +91,8 @@ async def test_tool_calls_of_all_choices_become_one_list(cli: Cli) -> None:
         outcome = await cli.use(server).ask("go")
     first = outcome.of("assistant.message")[0]
     assert first["content"] == "Two at once."
+    commands = [request["arguments"]["command"] for request in first["toolRequests"]]
+    assert commands == ["echo 1", "echo 2"]
     assert [r["toolCallId"] for r in first["toolRequests"]] == ["c1", "c2"]
     assert {c["toolCallId"] for c in outcome.of("tool.execution_complete")} == {"c1", "c2"}
 

@@ -70,6 +70,10 @@ async def test_tools_and_instructions_of_a_server_reach_the_model(small: Cli) ->
     outcome, (first, second, *_) = await run(small, use("small-echo", text="hello"))
     assert {"small-echo", "small-make", "small-peek"} <= set(offered(first))
     system = first["messages"][0]["content"]
+    places = [
+        system.index(text) for text in ("<tools>", '<server name="small">', "Call echo before")
+    ]
+    assert places == sorted(places)
     assert "Call echo before anything else." in system
     assert second["messages"][-1]["content"] == "hello"
     (start,) = outcome.of("tool.execution_start")

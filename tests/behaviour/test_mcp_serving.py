@@ -86,7 +86,7 @@ async def test_commands_are_prompts(cli: Cli) -> None:
         assert getattr(got.messages[0].content, "text", "") == "Say hello to Ann."
 
 
-@pytest.mark.proves("MCP-10")
+@pytest.mark.proves("MCP-10", "MCP-11", "VSC-29")
 async def test_a_session_reaches_a_program_through_the_gateway_by_an_address(cli: Cli) -> None:
     configure(cli.home / "mcp-config.json", small=entry())
     async with serving_mcp(cli, "gateway", "small") as url:

@@ -13,6 +13,7 @@ from conformance import check_lines
 from trimtab.contracts.assessment import one_command
 from trimtab.contracts.options import PermissionOptions
 from trimtab.contracts.permission import Answer
+from trimtab.permissions.kinds import show_request
 from trimtab.testing.playing import Played, play, texts
 
 NO_RULES = PermissionOptions()
@@ -57,12 +58,23 @@ async def test_a_question_carries_what_its_kind_needs_and_the_rule_it_would_make
         {"tools": [bash("touch y; echo https://x.test")]},
         {"tools": [{"name": "create", "arguments": {"path": "z", "file_text": "a"}}]},
         {"tools": [{"name": "view", "arguments": {"path": "/etc/hostname"}}]},
+        {"tools": [{"name": "web_fetch", "arguments": {"url": "http://127.0.0.1:1/x"}}]},
         "done",
     ]
     played = await play(script, "go", cwd=str(tmp_path), permissions=NO_RULES, ask=person)
     check_lines(played.lines)
-    shell, write, read = person.requests
-    assert [one["kind"] for one in person.requests] == ["shell", "write", "read"]
+    shell, write, read, url = person.requests
+    assert [one["kind"] for one in person.requests] == ["shell", "write", "read", "url"]
+    assert url["url"] == "http://127.0.0.1:1/x"
+    shown = [show_request(one) for one in (*person.requests, {"kind": "new", "toolName": "x"})]
+    assert [one.question for one in shown] == [
+        "Run this command?",
+        f"Write {tmp_path / 'z'}?",
+        "Read /etc/hostname?",
+        "Open http://127.0.0.1:1/x?",
+        "Use the tool x?",
+    ]
+    assert [one.form for one in shown] == ["command", "diff", "text", "text", "text"]
     assert shell["commands"] == [
         {"identifier": "touch", "readOnly": False},
         {"identifier": "echo", "readOnly": True},
@@ -74,7 +86,7 @@ async def test_a_question_carries_what_its_kind_needs_and_the_rule_it_would_make
     assert write["fileName"] == str(tmp_path / "z")
     assert write["newFileContents"] == "a"
     assert read["path"] == "/etc/hostname"
-    assert outcomes(played) == ["approved"] * 3
+    assert outcomes(played) == ["approved"] * 4
     assert (tmp_path / "y").exists()
 
 

@@ -38,7 +38,6 @@ def warnings(outcome: Outcome, kind: str) -> list[str]:
     return [one["message"] for one in told if one["warningType"] == kind]
 
 
-@pytest.mark.proves("SYS-24", "AMPROMPT-06")
 @pytest.mark.parametrize("window", ["", "4096"])
 @pytest.mark.parametrize(
     "extra",
@@ -248,3 +247,30 @@ async def test_what_comes_while_the_model_works_leaves_room_as_well(cli: Cli, ca
     (one,) = [one for one in told if "First of all, use tabs." in one]
     assert counter_for("scripted").text(one) < 20_500
     assert "[The rest is left out" in one
+
+
+@pytest.mark.proves("AMPROMPT-06")
+@pytest.mark.parametrize(
+    ("model", "says"),
+    [
+        ("gpt-5", "do not offer to do what was asked"),
+        ("claude-sonnet-4.5", "no summaries, notes or example scripts"),
+        ("gemini-2.5-pro", "never print code for the user to copy"),
+        ("scripted", ""),
+    ],
+)
+async def test_the_family_of_the_model_and_instructions_shape_the_default_prompt(
+    cli: Cli, model: str, says: str
+) -> None:
+    write(cli.cwd / "AGENTS.md", "Prices are in cents.")
+    async with serving(HELLO) as server:
+        cli.use(server).env |= TRUST
+        await cli.ask("hi", "--model", model)
+        system = system_of(server.requests[0])
+    assert "Prices are in cents." in system
+    texts = [
+        "do not offer to do what was asked",
+        "no summaries, notes or example scripts",
+        "never print code for the user to copy",
+    ]
+    assert [text for text in texts if text in system] == ([says] if says else [])

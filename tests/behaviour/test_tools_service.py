@@ -182,6 +182,8 @@ async def test_the_log_has_calls_questions_terminal_output_reasons_and_versions_
     asked, answered = of("permission.requested"), of("permission.completed")
     assert asked[-1]["permissionRequest"]["fullCommandText"] == "python3 denied.py"
     assert answered[-1]["requestId"] == asked[-1]["requestId"]
+    assert asked[-1]["permissionRequest"]["toolCallId"] == started[-1]["toolCallId"]
+    assert "denied" in answered[-1]["result"]["kind"]
     changed = of("trimtab.workspace_changed")
     assert [(one["reason"], one["toolCallId"]) for one in changed] == [
         ("tool", started[0]["toolCallId"]),
@@ -200,7 +202,7 @@ async def test_a_recorded_session_plays_again_just_as_it_was(tmp_path: Path) -> 
     for name in ("first", "second"):
         shutil.copytree(start, tmp_path / name)
     script: list[Any] = [
-        {"text": "I look.", "tools": [EDIT]},
+        {"text": "I look.", "tools": [{**EDIT, "id": "an id of the service"}]},
         {"tools": [bash("cat a.txt")]},
         {"tools": [EDIT]},
         "done",

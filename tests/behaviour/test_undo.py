@@ -5,10 +5,13 @@ import os
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from clikit import Cli, bash, serving
 from gitkit import git, make_repository
+from livekit import opened
+from trimtab.testing.playing import ALLOW_ALL
 from trimtab.undo.blobs import MAX_SIZE
 from undokit import tree, work
 
@@ -181,6 +184,46 @@ async def test_undo_goes_back_turn_by_turn_and_then_says_that_there_is_no_more(c
     last = await cli.run("undo")
     assert last.code == 2
     assert "no changes to undo" in last.notes
+
+
+@pytest.mark.proves("VSC-25")
+async def test_commands_are_undone_in_all_folders_of_the_workspace_with_and_without_git(
+    cli: Cli, tmp_path: Path
+) -> None:
+    plain, repository = tmp_path / "plain", tmp_path / "repository"
+    for folder in (plain, repository):
+        folder.mkdir()
+    make_repository(repository)
+    (repository / "r.txt").write_text("before\n")
+    (plain / "p.txt").write_text("before\n")
+    trees = [tree(folder) for folder in (cli.cwd, plain, repository)]
+    command = f"echo x > a.txt; rm {plain}/p.txt; echo new > {plain}/n; echo x > {repository}/r.txt"
+    flags = ("--add-dir", str(plain), "--add-dir", str(repository))
+    await work(cli, [bash(command)], flags=flags)
+    assert (plain / "n").exists()
+    undone = await cli.run("undo")
+    assert undone.code == 0, undone.notes
+    assert [tree(folder) for folder in (cli.cwd, plain, repository)] == trees
+
+
+@pytest.mark.proves("VSC-25")
+@pytest.mark.parametrize("after", [0, 1], ids=["before any command", "after a command"])
+async def test_a_folder_that_is_added_later_is_tracked_too(tmp_path: Path, after: int) -> None:
+    folder, later = tmp_path / "folder", tmp_path / "later"
+    for made in (folder, later):
+        made.mkdir()
+    commands = [*["echo x > here"] * after, f"echo x > {later}/there"]
+    script = [step for command in commands for step in ({"tools": [bash(command)]}, "done")]
+    async with opened(folder, script) as (live, watch, _):
+        for _ in range(after):
+            await live.ask("first")
+        added = msgspec.structs.replace(ALLOW_ALL, add_dirs=(str(later),))
+        live.controls.set_permissions(added)
+        await live.ask("now there")
+    changed = watch.of("trimtab.workspace_changed")[-1]
+    assert [(changed.reason, one.path) for one in changed.changes] == [
+        ("shell", str(later / "there"))
+    ]
 
 
 @pytest.mark.proves("VSC-24")

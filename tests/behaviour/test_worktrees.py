@@ -55,6 +55,7 @@ async def test_the_work_is_on_a_branch_of_its_own_and_the_checkout_is_untouched(
     assert any("The work is on branch trimtab/fix: 1 file changed" in message for message in said)
 
 
+@pytest.mark.proves("VSC-24")
 async def test_each_turn_has_checkpoints_at_its_start_and_end(cli: Cli) -> None:
     outcome = await work(cli, "--worktree=fix", "--no-auto-commit")
     start, end = outcome.of("trimtab.checkpoint")
@@ -62,6 +63,23 @@ async def test_each_turn_has_checkpoints_at_its_start_and_end(cli: Cli) -> None:
     assert git(cli.cwd, "show", f"{end['ref']}:a.txt") == "one\nTWO\nthree\n"
     assert git(worktree(cli, "fix"), "status", "--short") == " M a.txt\n"
     assert git(worktree(cli, "fix"), "diff", "--cached", "--name-only") == ""
+
+
+@pytest.mark.proves("VSC-07")
+async def test_the_commits_of_the_session_itself_are_not_changes_by_others(cli: Cli) -> None:
+    calls = (bash("echo 1 > 1.txt; git add 1.txt"), bash("echo 2 > 2.txt"))
+    await work(cli, "--worktree=fix", calls=calls[:1])
+    (worktree(cli, "fix") / "mine.txt").write_text("a person's\n")
+    outcome = await work(cli, "--continue", calls=calls[1:])
+    again = await work(cli, "--continue", calls=(bash("echo 3 > 3.txt"),))
+    (log,) = cli.logs()
+    changed = [
+        event["data"]
+        for event in map(json.loads, log.read_text().splitlines())
+        if event["type"] == "trimtab.workspace_changed" and event["data"]["reason"] == "person"
+    ]
+    paths = [change["path"] for data in changed for change in data["changes"]]
+    assert paths == [str(worktree(cli, "fix") / "mine.txt")], (outcome.text, again.text)
 
 
 async def test_hooks_of_the_repository_do_not_run_for_our_own_git_calls(cli: Cli) -> None:

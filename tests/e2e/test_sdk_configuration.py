@@ -38,6 +38,7 @@ SECTIONS: list[tuple[str, dict[str, Any], str, str]] = [
 ]
 
 
+@pytest.mark.proves("SYS-24")
 @pytest.mark.parametrize(("_", "sections", "there", "gone"), SECTIONS, ids=[s[0] for s in SECTIONS])
 async def test_sections_of_the_system_message_can_be_changed(
     sdk: Sdk, _: str, sections: Any, there: str, gone: str

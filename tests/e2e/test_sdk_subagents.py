@@ -61,6 +61,20 @@ async def test_an_agent_of_the_client_works_under_the_clients_eyes(sdk: Sdk) -> 
     assert len(asked) == 1
 
 
+async def test_usage_is_counted_by_agent(sdk: Sdk) -> None:
+    script = [start("writer"), bash("echo x > made"), {"text": "Written."}, DONE]
+    async with talking(sdk, script, custom_agents=AGENTS) as talk:
+        await talk.say("go")
+        metrics = await talk.session.rpc.usage.get_metrics()
+        assert metrics.agent_metrics is not None
+        (spent,) = metrics.agent_metrics.values()
+        assert (spent.agent_name, spent.agent_display_name) == ("writer", "Writer")
+        (model,) = spent.model_metrics.values()
+        assert model.requests.count == 2
+        (whole,) = metrics.model_metrics.values()
+        assert whole.requests.count == 4
+
+
 async def test_a_tool_can_be_left_to_sub_agents(sdk: Sdk) -> None:
     tool = make_tool("lookup", lambda key: f"value of {key}")
     script = [

@@ -44,10 +44,15 @@ async def test_one_command_tells_of_a_regression_and_another_accepts_it(cli: Cli
     assert "-    return 7" in shown[at:]
     assert shown[-1] == "1 scenario, 1 differ"
     assert json.loads((await cli.run("simulate", "--json")).text)["ok"] is False
-    assert (await cli.run("simulate", "--update")).code == 0
+    updated = await cli.run("simulate", "--update")
+    assert updated.code == 0
+    assert updated.text.startswith("written sets/fix\n")
+    assert "~ file shop.py" in updated.text, "what is accepted is shown"
+    assert updated.text.endswith("1 scenario, 0 differ, 1 written\n")
     assert events.read_text() == before
     assert "sum(prices)" in after.read_text()
-    assert (await cli.run("simulate")).code == 0
+    again = await cli.run("simulate", "--update")
+    assert again.text == "ok      sets/fix\n1 scenario, 0 differ, 0 written\n"
 
 
 async def test_a_scenario_can_be_written_by_hand(cli: Cli) -> None:
@@ -61,7 +66,7 @@ async def test_a_scenario_can_be_written_by_hand(cli: Cli) -> None:
     never = await cli.run("simulate", "greet")
     assert never.code == 1
     assert "nothing is expected yet" in never.text
-    assert (await cli.run("simulate", "greet", "--update")).code == 0
+    assert (await cli.run("simulate", "greet", "--update")).text.startswith("written greet\n")
     assert (folder / "after/hello.txt").read_text() == "Hello"
     assert (folder / "after/name.txt").read_text() == "Ada\n"
     assert (await cli.run("simulate")).text.endswith("1 scenario, 0 differ\n")

@@ -126,9 +126,16 @@ def build_parts(
     custom = setup.customizations
     deadline = build_deadline(limits.deadline)
     rules = build_stop_rules(setup)
+    recorder = Recorder(
+        session,
+        setup.workspace,
+        setup.folder,
+        permissions.may_change,
+        [folder.path for folder in setup.checkout.folders],
+    )
     return AgentParts(
         deadline=deadline,
-        checkpoints=build_checkpoints(setup, options),
+        checkpoints=build_checkpoints(setup, options, recorder),
         turn_limit=build_turn_limit(limits.max_turns),
         steering=Steering(),
         routing=build_model_routing(setup, ports.model_switch),
@@ -145,13 +152,7 @@ def build_parts(
         language=build_language(setup, permissions),
         plan_mode=PlanMode(permissions.may_change, setup.has_read_only_agent),
         permissions=permissions,
-        recorder=Recorder(
-            session,
-            setup.workspace,
-            setup.folder,
-            permissions.may_change,
-            [folder.path for folder in setup.checkout.folders],
-        ),
+        recorder=recorder,
         firewall=firewall,
         sandbox_bypass=bypass,
         stop_gate=build_stop_gate(setup),
@@ -238,13 +239,17 @@ def build_jit(
     return unattended.build_jit(setup, deadline.limit if deadline else None, rules)
 
 
-def build_checkpoints(setup: SessionSetup, options: SessionOptions) -> "WorktreeCommits | None":
+def build_checkpoints(
+    setup: SessionSetup, options: SessionOptions, recorder: Recorder
+) -> "WorktreeCommits | None":
     worktree = setup.checkout.worktree
     if worktree is None:
         return None
     from trimtab.checkout.worktree_commits import WorktreeCommits
 
-    return WorktreeCommits(setup.session, worktree, commits=options.auto_commit is not False)
+    commits = WorktreeCommits(setup.session, worktree, commits=options.auto_commit is not False)
+    commits.on_commit = recorder.take_over_commit
+    return commits
 
 
 def build_remote_exclusions(
@@ -326,7 +331,7 @@ def build_before_idle(
                 await hooks.settle()
             await end_hook(hooks, run, stop)
         if checkpoints is not None:
-            await checkpoints.end()
+            await checkpoints.end(succeeded=not stop.exit_code)
         telemetry.emit(run, stop)
 
     return before_idle

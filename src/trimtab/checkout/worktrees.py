@@ -129,6 +129,27 @@ def write_marker(worktree: Worktree) -> None:
         file.write(encode_json(msgspec.structs.replace(worktree, created=False)))
 
 
+def rename_branch(worktree: Worktree, wanted: str) -> Worktree:
+    """Rename the branch of a worktree; return it unchanged if the person has made it theirs.
+
+    That is if another branch is checked out, or this one was pushed. Raises `GitError`.
+    """
+    git = Git(worktree.path)
+    current = git.attempt("symbolic-ref", "-q", "--short", "HEAD")
+    pushed = git.attempt("rev-parse", "-q", "--verify", "@{upstream}")
+    if current != worktree.branch or pushed is not None:
+        return worktree
+    wanted = wanted.replace("/", "-")  # trimtab/a and trimtab/a/b cannot both exist
+    name, number = f"trimtab/{wanted}", 1
+    while git.attempt("rev-parse", "-q", "--verify", f"refs/heads/{name}") is not None:
+        number += 1
+        name = f"trimtab/{wanted}-{number}"
+    git.run("branch", "-m", worktree.branch, name)
+    renamed = msgspec.structs.replace(worktree, branch=name)
+    write_marker(renamed)
+    return renamed
+
+
 def read_marker(path: str) -> Worktree | None:
     """Return the worktree at a path, if we created it."""
     folder = Git(path).attempt("rev-parse", "--absolute-git-dir") if os.path.isdir(path) else None

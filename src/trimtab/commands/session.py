@@ -203,7 +203,8 @@ async def compact(invocation: "Invocation") -> str:
     if len(invocation.run.session.conversation.messages) < 2:
         return "There is nothing to summarise yet."
     outcome = await compaction.compact(invocation.run, "manual", invocation.arguments)
+    done = "summarised" if outcome.error is None else "shortened without a summary"
     return (
-        f"{count(outcome.messages_removed, 'message')} summarised: the conversation went from "
+        f"{count(outcome.messages_removed, 'message')} {done}: the conversation went from "
         f"{outcome.tokens_before:,} to {count(outcome.tokens_after, 'token')}."
     )

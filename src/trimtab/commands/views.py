@@ -87,6 +87,8 @@ async def show_usage(invocation: "Invocation") -> str:
         )
     if not lines:
         return "No model calls yet."
+    if usage.premium_requests:
+        lines.append(f"premium requests: {usage.premium_requests:g}")
     budget = invocation.run.agent.budget
     if isinstance(budget, Ledger):
         lines.append(f"budget: {budget.describe()}")

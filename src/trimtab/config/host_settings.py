@@ -46,8 +46,8 @@ HOST_SETTINGS = {
         HostSetting(
             "aiGenerateBranchNames.enabled",
             True,
-            "The model names the branch of a pull request; without it the name is made from your "
-            "words.",
+            "The model names the branch of a pull request and of a worktree that you did not name; "
+            "without it the name is made from your words, or from the id of the session.",
         ),
         HostSetting(
             "forkSessions.enabled",

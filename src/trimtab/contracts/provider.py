@@ -146,6 +146,10 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     substituted: bool = False
     citations: dict[str, Any] | None = None
     """The sources of parts of the text, and the spans they support, as events have them."""
+    billing_multiplier: float | None = None
+    """The premium requests that one request of a person costs, if the service lists that."""
+    prompt_limit: int | None = None
+    """The largest prompt of the model in tokens, if the service lists that."""
 
 
 class Provider(Protocol):

@@ -2,7 +2,7 @@
 
 import re
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 _MARKS = "\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
 _NAMED_CONTROLS = {"\n": "\n", "\t": "\t", "\x7f": "\u2421", "\u2028": "\n", "\u2029": "\n"}
@@ -12,6 +12,24 @@ SHOWN_ARGUMENTS = (
     *("description", "prompt", "agent_id", "message"),
 )
 """Arguments that tell people most about a tool call; the first one given is shown."""
+MAX_ARGUMENTS = 160
+"""Characters of the arguments of a call that has none of these, such as one of an MCP server."""
+
+
+def show_arguments(arguments: Any) -> str:
+    """Return what tells people most about a tool call: one argument, or short ones by name."""
+    if not isinstance(arguments, dict):
+        return ""
+    for key in SHOWN_ARGUMENTS:
+        if value := arguments.get(key):
+            return str(value)
+    texts = (
+        f"{key}: {' '.join(str(value).split())}"
+        for key, value in arguments.items()
+        if isinstance(value, str | int | float) and not isinstance(value, bool) and value != ""
+    )
+    shown = ", ".join(texts)
+    return shown if len(shown) <= MAX_ARGUMENTS else f"{shown[: MAX_ARGUMENTS - 1]}…"
 
 
 def count(number: int, noun: str, plural: str = "") -> str:

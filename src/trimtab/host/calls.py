@@ -5,7 +5,7 @@ from typing import Any
 
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.tool import ToolExecutionComplete
-from trimtab.contracts.text import SHOWN_ARGUMENTS, neutralise
+from trimtab.contracts.text import neutralise, show_arguments
 from trimtab.host.parts import EditsByOthers, ToolState
 
 MAX_NAMED = 3
@@ -13,12 +13,8 @@ MAX_NAMED = 3
 
 
 def describe_call(name: str, arguments: Any) -> str:
-    """Return a tool call as one line: its name and its most informative argument."""
-    shown = ""
-    if isinstance(arguments, dict):
-        values = (arguments.get(key) for key in SHOWN_ARGUMENTS)
-        shown = next((str(value) for value in values if value), "")
-    first, *more = shown.strip().split("\n", 1)
+    """Return a tool call as one line: its name and its most informative arguments."""
+    first, *more = show_arguments(arguments).strip().split("\n", 1)
     return f"{name} {first}{' …' if more else ''}".rstrip()
 
 

@@ -4,6 +4,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from trimtab.checkout.checkout import Checkout, find_checkout
+from trimtab.contracts.events.changes import WorktreeUsed
 from trimtab.contracts.events.envelope import Event
 from trimtab.contracts.events.session import SessionIdle
 from trimtab.contracts.events.user import UserMessage
@@ -48,6 +49,11 @@ class RequestLifecycle:
             self._write()
             return
         self._fold.apply(event)
+        if isinstance(event.data, WorktreeUsed):
+            used = event.data
+            self._metadata.worktree = WorktreeProperties(
+                used.path, used.branch, used.repository, used.commit
+            )
         if isinstance(event.data, SessionIdle) and event.agent_id is None:
             self._read_repository()
             self._note_commit()

@@ -35,12 +35,16 @@ class RequestDetails(msgspec.Struct, kw_only=True, rename="camel", omit_defaults
     """A prompt of a person or client, and the work on it.
 
     `steers` names the request that was being answered when this one was sent to it. `tool_calls`
-    maps the ids of calls, also those of sub-agents, to the names of their tools. A request is
-    `interrupted` if its process ended while it ran.
+    maps the ids of calls, also those of sub-agents, to the names of their tools. A request has
+    `failed` if it ended with an `error`; it is `interrupted` if somebody aborted it, or if its
+    process ended while it ran.
     """
 
     prompt: str
-    state: Literal["queued", "running", "completed", "withdrawn", "interrupted"] = "queued"
+    state: Literal["queued", "running", "completed", "failed", "withdrawn", "interrupted"] = (
+        "queued"
+    )
+    error: str = ""
     turn: int = 0
     steers: str = ""
     queued: str = ""

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
-from trimtab.contracts.events.assistant import Abort
+from trimtab.contracts.events.assistant import Abort, AssistantTurnStart
 from trimtab.contracts.events.changes import Checkpoint, WorkspaceChanged
 from trimtab.contracts.events.envelope import Event, EventData
 from trimtab.contracts.events.own import PromptQueued, PromptWithdrawn, PullRequestOpened
-from trimtab.contracts.events.session import SessionIdle, SessionShutdown
+from trimtab.contracts.events.session import SessionError, SessionIdle, SessionShutdown
 from trimtab.contracts.events.tool import ToolExecutionStart
 from trimtab.contracts.events.user import UserMessage
 from trimtab.host.metadata import RequestDetails
@@ -21,7 +21,7 @@ class RequestFold:
 
     A prompt that steers joins the requests that are being answered: all of them end when the next
     prompt of the queue begins or the session is idle. Tool calls belong to the request that was
-    delivered last.
+    delivered last. An error fails the requests if nothing is done after it.
     """
 
     def __init__(self, requests: dict[str, RequestDetails]) -> None:
@@ -29,6 +29,9 @@ class RequestFold:
         self.current = ""
         """The id of the request that was delivered last, while it is being answered."""
         self._start: Checkpoint | None = None
+        self._error = ""
+        self._answered = ""
+        """The id of the slash command that was answered last, until something else is done."""
 
     @property
     def running(self) -> list[RequestDetails]:
@@ -59,6 +62,7 @@ class RequestFold:
             request.turn, request.checkpoints.start = self._start.turn, self._start.ref
             self._start = None
         self.current = key
+        self.went_on(event, data)
 
     def withdrawn(self, event: Event, data: PromptWithdrawn) -> None:
         request = self.requests.get(data.message_id)
@@ -68,6 +72,7 @@ class RequestFold:
             self._cut(data.message_id)
         elif data.reason == "consumed":  # a slash command, which the program answered
             request.state, request.ended = "completed", event.timestamp
+            self._answered = data.message_id
         elif request.state == "queued":
             request.state, request.ended = "withdrawn", event.timestamp
 
@@ -77,7 +82,19 @@ class RequestFold:
         for key in ids[ids.index(first) :]:
             del self.requests[key]
 
+    def went_on(self, _event: Event, _data: EventData) -> None:
+        """Forget an error that did not end the work."""
+        self._error = self._answered = ""
+
+    def failed(self, _event: Event, data: SessionError) -> None:
+        self._error = data.message
+        command = self.requests.get(self._answered)
+        if command is not None:  # its error follows its answer
+            command.state, command.error = "failed", data.message
+            self.went_on(_event, data)
+
     def called(self, _event: Event, data: ToolExecutionStart) -> None:
+        self.went_on(_event, data)
         request = self._find_current()
         if request is not None:
             request.tool_calls[data.tool_call_id] = data.tool_name
@@ -110,14 +127,20 @@ class RequestFold:
         if data.reason == "person" and request is not None:
             request.files_changed_by_others += data.count
 
-    def idle(self, event: Event, _data: SessionIdle | SessionShutdown | Abort) -> None:
+    def idle(self, event: Event, _data: SessionIdle | SessionShutdown) -> None:
         """End the requests. Idle events are not stored; in a log others tell of the end."""
         self._end(event)
 
+    def aborted(self, event: Event, _data: Abort) -> None:
+        for request in self.running:
+            request.state, request.ended = "interrupted", event.timestamp
+        self.current = ""
+
     def _end(self, event: Event) -> None:
         for request in self.running:
-            request.state, request.ended = "completed", event.timestamp
-        self.current = ""
+            request.state, request.error = "failed" if self._error else "completed", self._error
+            request.ended = event.timestamp
+        self.current = self._error = ""
 
 
 def shorten(text: str) -> str:
@@ -130,13 +153,15 @@ CASES: dict[type[EventData], Callable[[RequestFold, Event, Any], None]] = {
     PromptQueued: RequestFold.queued,
     PromptWithdrawn: RequestFold.withdrawn,
     UserMessage: RequestFold.delivered,
+    AssistantTurnStart: RequestFold.went_on,
     ToolExecutionStart: RequestFold.called,
     Checkpoint: RequestFold.saved,
     PullRequestOpened: RequestFold.proposed,
     WorkspaceChanged: RequestFold.changed,
+    SessionError: RequestFold.failed,
     SessionIdle: RequestFold.idle,
     SessionShutdown: RequestFold.idle,
-    Abort: RequestFold.idle,
+    Abort: RequestFold.aborted,
 }
 OF_ALL_AGENTS = (ToolExecutionStart, PullRequestOpened, WorkspaceChanged)
 """Events of sub-agents that count for the request they work for."""

@@ -79,14 +79,14 @@ def read_state(folder: SessionFolder) -> SessionState:
 def copy_facts(stored: RequestDetails, request: RequestDetails) -> None:
     for name in FACTS:
         setattr(request, name, getattr(stored, name))
-    if request.state == "running" and stored.state == "completed":
-        request.state, request.ended = stored.state, stored.ended
+    if request.state == "running" and stored.state in ("completed", "failed"):
+        request.state, request.error, request.ended = stored.state, stored.error, stored.ended
 
 
 def describe_state(state: SessionState) -> Iterable[str]:
     """Yield a few lines for each request, then the open questions and the queue."""
     for number, request in enumerate(state.metadata.requests.values(), 1):
-        yield f"{number:>3}  {request.state:<9}  {request.started or request.queued}"
+        yield f"{number:>3}  {request.state:<11}  {request.started or request.queued}"
         yield f"     {request.prompt}"
         yield from (f"     {line}" for line in describe_request(request))
     for question in state.questions:
@@ -97,6 +97,8 @@ def describe_state(state: SessionState) -> Iterable[str]:
 
 def describe_request(request: RequestDetails) -> Iterable[str]:
     """Yield lines with the facts about a request that are known."""
+    if request.error:
+        yield f"error: {request.error}"
     who = [request.mode, request.model]
     if request.mode_instructions is not None:
         who.append(f"agent {request.mode_instructions.name}")

@@ -97,9 +97,17 @@ class Sampling:
         if reply.substituted:
             self._warn_of_substitution(str(reply.model))
         self._record(reply)
+        self._adopt_limit(reply.prompt_limit)
         if not reply.message.tool_calls:
             self._check_finish(reply.finish_reason)
         return reply
+
+    def _adopt_limit(self, limit: int | None) -> None:
+        """Use the service's own limit of prompts from now on: ours was a guess by the name."""
+        model = self._run.agent.model
+        if limit is not None and limit != model.prompt_limit:
+            model = msgspec.structs.replace(model, prompt_limit=limit)
+            self._run.agent = msgspec.structs.replace(self._run.agent, model=model)
 
     def _check_finish(self, reason: str | None) -> None:
         """Treat a filtered answer as an error and a cut one as incomplete, whatever they say."""
@@ -205,6 +213,7 @@ class Sampling:
                 cache_read_tokens=usage.cache_read_tokens,
                 cache_write_tokens=usage.cache_write_tokens,
                 reasoning_tokens=usage.reasoning_tokens,
+                cost=reply.billing_multiplier,
                 duration=duration,
                 time_to_first_token_ms=self._time_to_first_token(),
                 initiator=self._initiator(),
@@ -261,6 +270,7 @@ class Sampling:
                 attempt=self._attempt,
                 duration_ms=int((perf_counter() - self._started) * 1000),
                 partial_content=None if reply else "".join(self._text) or None,
+                premium_requests=self._premium_requests(reply),
                 **usage_fields(usage, run.agent.model.price),
                 **({} if reply else self._estimate_cost(status)),
             )
@@ -295,6 +305,10 @@ class Sampling:
         if not reasoning.blocks:
             return None
         return {"provider": self._run.agent.model.provider.name, "blocks": reasoning.blocks}
+
+    def _premium_requests(self, reply: Reply | None) -> float | None:
+        """Return the premium requests of a call: services bill those that a person initiates."""
+        return reply.billing_multiplier if reply and self._initiator() == "user" else None
 
     def _initiator(self) -> str:
         return "user" if self._run.prompt.billable and not self._run.turn else "agent"

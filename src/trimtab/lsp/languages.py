@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from trimtab.contracts.events.session import SessionInfo, SessionWarning
@@ -21,6 +21,10 @@ FEEDBACK_SECONDS = 2.0
 """Seconds that an edit waits for the diagnostics of a server."""
 SETTLE_SECONDS = 0.3
 """Seconds in which a server may replace the diagnostics it has just sent."""
+Identity = tuple[str, str, str]
+MAX_SEARCHED = 5000
+"""Entries that are looked at to find a file for a server."""
+SKIPPED = frozenset(("node_modules", "venv", "target", "dist", "build"))
 METHODS = {
     "definition": "textDocument/definition",
     "references": "textDocument/references",
@@ -63,6 +67,7 @@ class SessionLanguages:
             return await self._search_symbols(query.symbol)
         server = await self._find_running(query.path)
         self._require(server, query.action)
+        self._refresh(server)
         file = self._show(server, query.path)
         places = answers.Places(self._root, self._read_line)
         document = {"textDocument": {"uri": path_to_uri(query.path)}}
@@ -87,6 +92,7 @@ class SessionLanguages:
     async def plan_rename(self, query: LanguageQuery) -> Sequence[FileEdit]:
         server = await self._find_running(query.path)
         self._require(server, "rename")
+        self._refresh(server)
         file = self._show(server, query.path)
         found = await server.request(
             "textDocument/rename",
@@ -109,16 +115,32 @@ class SessionLanguages:
         except LanguageProblem:
             return
 
-    async def find_new(self, path: str) -> list[str]:
-        """Return the errors and warnings that a file has since it was last looked at.
+    async def find_new(self, paths: Sequence[str]) -> list[str]:
+        """Return the errors and warnings that files have since they were last looked at.
 
-        Without a running server, or if it takes too long, none.
+        The servers are told of all files first: one that has changed alone would be wrong. Without
+        a running server, or if it takes too long, there are none.
         """
-        server = self._find_warm(path)
-        if server is None:
-            return []
-        known = server.files.get(path)
-        before = [_identify(item) for item in known.diagnostics] if known else []
+        shown: list[tuple[str, RunningServer, list[Identity]]] = []
+        for path in paths:
+            server = self._find_warm(path)
+            if server is None:
+                continue
+            known = server.files.get(path)
+            shown.append(
+                (path, server, [_identify(item) for item in known.diagnostics] if known else [])
+            )
+        for _, server, _ in shown:
+            self._refresh(server)
+        fresh = []
+        for path, server, before in shown:
+            found = await self._find_fresh(server, path, before)
+            fresh += [f"{path}:{row}" for row in found]
+        return fresh
+
+    async def _find_fresh(
+        self, server: RunningServer, path: str, before: list[Identity]
+    ) -> list[str]:
         try:
             file = self._show(server, path)
             found = await self._diagnose(server, path, file, FEEDBACK_SECONDS)
@@ -180,7 +202,9 @@ class SessionLanguages:
             if running is not None:
                 await running.stop()
             if isinstance(error, LanguageProblem):
-                message = f"The language server {server.name} cannot be used: {error}"
+                message = f"The language server {error}"
+                if not str(error).startswith(server.name):
+                    message = f"The language server {server.name} cannot be used: {error}"
                 self._emit(SessionWarning(warning_type="language_server_failed", message=message))
             raise
         message = f"The language server {server.name} runs ({server.source})."
@@ -207,6 +231,18 @@ class SessionLanguages:
         if ability is not None and not server.capabilities.get(ability):
             raise LanguageProblem(f"{server.server.name} has no {action}; use grep instead.")
 
+    def _refresh(self, server: RunningServer) -> None:
+        """Tell a server of the files it was shown and that have changed on the disk since."""
+        before = dict(server.files)
+        for path in before:
+            try:
+                self._show(server, path)
+            except LanguageProblem:
+                server.close_file(path)
+        same = [file for path, file in before.items() if server.files.get(path) is file]
+        for file in same if len(same) < len(before) else ():
+            file.expect_news()
+
     def _show(self, server: RunningServer, path: str) -> OpenFile:
         """Tell a server the text of a file as it is on the disk."""
         try:
@@ -228,17 +264,38 @@ class SessionLanguages:
             return file.diagnostics
         if not file.diagnosed.is_set():
             try:
-                async with asyncio.timeout(seconds):
+                async with asyncio.timeout(FEEDBACK_SECONDS if file.outdated else seconds):
                     await file.diagnosed.wait()
             except TimeoutError:
-                return None
+                if not file.outdated:
+                    return None
+                file.diagnosed.set()  # the change made no difference to this file
             await asyncio.sleep(SETTLE_SECONDS)
         return file.diagnostics
 
     async def _search_symbols(self, text: str) -> str:
-        server = await self._run(self._servers[0])
-        found = await server.request("workspace/symbol", {"query": text})
-        return answers.show_symbols(found, answers.Places(self._root, self._read_line))
+        """Ask all servers, since a symbol may be in any of the languages."""
+        places, found, problems = answers.Places(self._root, self._read_line), [], []
+        for each in self._servers[:MAX_SERVERS]:
+            try:
+                server = await self._run(each)
+                self._refresh(server)
+                await self._open_project(server)
+                symbols = await server.request("workspace/symbol", {"query": text})
+            except LanguageProblem as problem:
+                problems.append(str(problem))
+                continue
+            found += symbols if isinstance(symbols, list) else []
+        if problems and not found:
+            raise LanguageProblem("; ".join(problems))
+        return "\n".join((answers.show_symbols(found, places), *problems))
+
+    async def _open_project(self, server: RunningServer) -> None:
+        """Show a server one of its files if it knows none: some have no project before that."""
+        path = None if server.files else find_file(self._root, server.server.languages)
+        if path is not None:
+            file = self._show(server, path)
+            await self._diagnose(server, path, file, DIAGNOSTICS_SECONDS)
 
     async def _find_calls(
         self, server: RunningServer, position: Any, action: str, places: answers.Places
@@ -264,6 +321,20 @@ class SessionLanguages:
         return text[starts[line] :].split("\n", 1)[0]
 
 
+def find_file(root: str, suffixes: Collection[str]) -> str | None:
+    """Return a file with one of the suffixes; hidden folders and packages are left out."""
+    left = MAX_SEARCHED
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(n for n in folders if not n.startswith(".") and n not in SKIPPED)
+        for name in sorted(names):
+            if os.path.splitext(name)[1] in suffixes:
+                return os.path.join(folder, name)
+        left -= len(names) + len(folders)
+        if left < 0:
+            break
+    return None
+
+
 def _load(path: str) -> bytes:
     """Return the contents of a regular file that is not too large. Raises `OSError`."""
     if not os.path.isfile(path):
@@ -278,6 +349,6 @@ def _has_failed(task: "asyncio.Task[RunningServer]") -> bool:
     return task.cancelled() or task.exception() is not None or bool(task.result().problem)
 
 
-def _identify(item: dict[str, Any]) -> tuple[str, str, str]:
+def _identify(item: dict[str, Any]) -> Identity:
     """Return what stays the same about a diagnostic when lines move."""
     return (str(item.get("severity")), str(item.get("code")), str(item.get("message")))

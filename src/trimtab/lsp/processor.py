@@ -35,10 +35,7 @@ class LanguageFeedback(Processor):
     async def after_tool(self, run: Run, pending: PendingCall, result: ToolResult) -> ToolResult:
         if result.kind != "success" or not result.changes:
             return result
-        found = []
-        for change in result.changes:
-            fresh = await self._languages.find_new(change.path)
-            found += [f"{change.path}:{row}" for row in fresh]
+        found = await self._languages.find_new([change.path for change in result.changes])
         if not found:
             return result
         more = [f"<{len(found) - MAX_REPORTED} more>"] if len(found) > MAX_REPORTED else []
@@ -56,6 +53,8 @@ class LanguageFeedback(Processor):
             edits = await self._languages.plan_rename(query)
         except LanguageProblem as problem:
             return ToolResult(text=f"Nothing was renamed: {problem}", kind="failure")
+        for edit in edits:
+            await self._languages.note_before(edit.path)
         self._languages.planned[pending.call.id] = edits
         return pending
 

@@ -46,6 +46,13 @@ class OpenFile:
         self.diagnosed = asyncio.Event()
         """Set when diagnostics of this version have arrived."""
         self.diagnostics: list[dict[str, Any]] = []
+        self.outdated = False
+        """True if another file has changed since: a server may send other diagnostics, or none."""
+
+    def expect_news(self) -> None:
+        """Wait for diagnostics again, since another file has changed."""
+        self.outdated = True
+        self.diagnosed.clear()
 
 
 class RunningServer:
@@ -152,12 +159,14 @@ class RunningServer:
         self._end("it was stopped")
         await self._program.stop()
 
+    def close_file(self, path: str) -> None:
+        """Tell the server that a file is not shown any more: the disk has its text again."""
+        del self.files[path]
+        self.notify("textDocument/didClose", {"textDocument": {"uri": path_to_uri(path)}})
+
     def _close_oldest(self) -> None:
         while len(self.files) >= MAX_OPEN_FILES:
-            path = next(iter(self.files))
-            del self.files[path]
-            closed = {"textDocument": {"uri": path_to_uri(path)}}
-            self.notify("textDocument/didClose", closed)
+            self.close_file(next(iter(self.files)))
 
     def _send(self, message: dict[str, Any]) -> None:
         if self.problem:
@@ -193,7 +202,8 @@ class RunningServer:
             future.set_result(message.get("result"))
             return
         text = error.get("message") if isinstance(error, dict) else error
-        future.set_exception(LanguageProblem(f"{self.server.name} says: {str(text)[:500]}."))
+        said = " ".join(str(text).split("\n    at ")[0].split())[:500]  # without a stack of calls
+        future.set_exception(LanguageProblem(f"{self.server.name} says: {said.rstrip('.')}."))
 
     def _answer(self, method: str, number: Any, params: Any) -> None:
         """Answer a request of the server. It may ask for settings; it may not change files."""

@@ -250,7 +250,8 @@ class ModelChooser:
             return self._connected(choice, model or choice.model, offline)
         if not offline and (key := await self.find_key()) is not None:
             provider = self._copilot(key)
-            return self._chosen(provider, model or await provider.find_default_model())
+            model = model or await provider.find_default_model()
+            return self._chosen(provider, model, prompt_limit=provider.known_limit(model))
         from trimtab.providers.local import find_servers
 
         servers = [server for server in await find_servers(self._env) if server.model]

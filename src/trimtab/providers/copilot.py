@@ -96,7 +96,19 @@ class Copilot:
         service = await self.find_service(request.model)
         headers = {**self._headers(request), **request.headers}
         async for item in service.stream(msgspec.structs.replace(request, headers=headers)):
-            yield item
+            yield self._with_terms(item, request.model) if isinstance(item, Reply) else item
+
+    def _with_terms(self, reply: Reply, asked: str) -> Reply:
+        """Add what the service lists about the model, or about the one that it chose itself."""
+        models = self._models or {}
+        info = models.get(asked) or models.get(reply.model or "")
+        if info is None:
+            return reply
+        return msgspec.structs.replace(
+            reply,
+            billing_multiplier=info.billing_multiplier,
+            prompt_limit=info.max_prompt or info.window,
+        )
 
     async def aclose(self) -> None:
         await self._http.aclose()
@@ -123,6 +135,11 @@ class Copilot:
         except ModelError:
             return DEFAULT_MODEL  # the first call says what is wrong
         return find_default(tuple(models.values())) or DEFAULT_MODEL
+
+    def known_limit(self, model: str) -> int | None:
+        """Return the largest prompt of a model in tokens, if its list has been read."""
+        info = (self._models or {}).get(model)
+        return (info.max_prompt or info.window) if info is not None else None
 
     async def _discover(self) -> dict[str, ModelInfo]:
         if self._models is None:

@@ -39,6 +39,7 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     offered: bool = True
     """False if the service keeps the model out of pickers, or its policy was not agreed to."""
     window: int | None = None
+    max_prompt: int | None = None
     max_output: int | None = None
     tools: bool | None = None
     parallel_tools: bool | None = None
@@ -153,6 +154,7 @@ def read_model(raw: Raw) -> ModelInfo:
         default=raw.get("is_chat_default") is True,
         offered=raw.get("model_picker_enabled") is not False and _agreed(raw),
         window=_window(raw, limits),
+        max_prompt=_number(limits.get("max_prompt_tokens")),
         max_output=_number(limits.get("max_output_tokens")),
         tools=_flag(supports.get("tool_calls")),
         parallel_tools=_flag(supports.get("parallel_tool_calls")),
@@ -214,7 +216,7 @@ def _number(value: Any) -> int | None:
 
 
 def _real(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) else None
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _flag(value: Any) -> bool | None:

@@ -32,6 +32,9 @@ class Forge(msgspec.Struct, frozen=True):
     def name(self) -> str:
         return self.path.rpartition("/")[2]
 
+    def pull_request_address(self, number: int) -> str:
+        return f"https://{self.host}/{self.path}/pull/{number}"
+
     def propose_address(self, base: str, branch: str) -> str:
         """Return the address at which a person opens a pull request."""
         site = f"https://{self.host}/{self.path}"

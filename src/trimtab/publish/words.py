@@ -6,15 +6,18 @@ import shlex
 import shutil
 from collections.abc import Awaitable, Callable
 
+import msgspec
+
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.run import Run
 from trimtab.contracts.text import count
 from trimtab.loop.processors.pull_requests import find_address
-from trimtab.publish.repository import Repository
+from trimtab.publish.repository import Forge, Repository
 from trimtab.publish.steps import StepFailed, Steps
 from trimtab.publish.writing import Author, FindWriter, Text, read_branch
 
 CREATE_TOOL, UPDATE_TOOL = "create_pull_request", "update_pull_request"
+LIST_TOOL = "list_pull_requests"
 
 
 class Words:
@@ -149,13 +152,23 @@ class Words:
             )
         pushed = await self._push(branch, remote)
         done.append(f"Pushed {branch} to {remote}.")
-        proposal = await asyncio.to_thread(repository.read_proposal, f"{remote}/{base}")
-        text = await self._author.write_proposal(proposal, hint)
+        if not self._can_reach(CREATE_TOOL):
+            return "\n".join((*done, self._tell_address(pushed, base, branch)))
+        text = await self._write_proposal(base, remote, hint)
         created = await self._create(text, base, branch, draft=draft)
-        if created is not None:
-            kind = "draft pull request" if draft else "pull request"
-            return "\n".join((*done, f"Opened a {kind}: {find_address(created) or created}"))
-        return "\n".join((*done, self._tell_address(pushed, base, branch)))
+        kind = "draft pull request" if draft else "pull request"
+        return "\n".join((*done, f"Opened a {kind}: {find_address(created) or created}"))
+
+    def _can_reach(self, tool: str) -> bool:
+        """Return True if an MCP server has a tool for pull requests, or else `gh` is there."""
+        return self._find_tool(tool) is not None or bool(shutil.which("gh", path=self._path))
+
+    def _find_tool(self, tool: str) -> str | None:
+        return self._steps.find_tool(tool) if self._repository.forge is not None else None
+
+    async def _write_proposal(self, base: str, remote: str, hint: str) -> Text:
+        proposal = await asyncio.to_thread(self._repository.read_proposal, f"{remote}/{base}")
+        return await self._author.write_proposal(proposal, hint)
 
     async def update_pull_request(self, hint: str) -> str:
         """Commit and push what is new, and write title and description again."""
@@ -167,13 +180,38 @@ class Words:
         done = [await self.commit(hint)] if repository.changed else []
         pushed = await self._push(branch, remote)
         done.append(f"Pushed {branch} to {remote}.")
-        if not shutil.which("gh", path=self._path):
+        if not self._can_reach(UPDATE_TOOL):
             return "\n".join((*done, self._tell_address(pushed, base, branch)))
-        proposal = await asyncio.to_thread(repository.read_proposal, f"{remote}/{base}")
-        text = await self._author.write_proposal(proposal, hint)
-        edit = ["gh", "pr", "edit", branch, "--title", text.subject, "--body", text.body]
-        answer = await self._steps.run(shlex.join(edit), "Update the pull request")
+        answer = await self._update(branch, lambda: self._write_proposal(base, remote, hint))
         return "\n".join((*done, f"Updated the pull request: {find_address(answer) or branch}"))
+
+    async def _update(self, branch: str, write: Callable[[], Awaitable[Text]]) -> str:
+        """Write title and description again, with GitHub's MCP server or `gh`."""
+        forge, tool = self._repository.forge, self._find_tool(UPDATE_TOOL)
+        if tool is None or forge is None:
+            text = await write()
+            edit = ["gh", "pr", "edit", branch, "--title", text.subject, "--body", text.body]
+            return await self._steps.run(shlex.join(edit), "Update the pull request")
+        number = await self._find_number(forge, branch)
+        text = await write()
+        place: dict[str, object] = {"owner": forge.owner, "repo": forge.name, "pullNumber": number}
+        answer = await self._steps.call(tool, place | {"title": text.subject, "body": text.body})
+        return find_address(answer) or forge.pull_request_address(number)
+
+    async def _find_number(self, forge: Forge, branch: str) -> int:
+        """Ask the server for the open pull request of a branch. Raises `UsageError`."""
+        listing = self._steps.find_tool(LIST_TOOL)
+        if listing is None:
+            raise UsageError(
+                f"The MCP server has no tool {LIST_TOOL} to find the pull request with; add it "
+                f"with --add-github-mcp-tool {LIST_TOOL}."
+            )
+        wanted = {"owner": forge.owner, "repo": forge.name, "state": "open"}
+        answer = await self._steps.call(listing, wanted | {"head": f"{forge.owner}:{branch}"})
+        number = read_number(answer, branch)
+        if number is None:
+            raise UsageError(f"{branch} has no open pull request; open one with /create-pr.")
+        return number
 
     async def _prepare(self, hint: str) -> tuple[list[str], str]:
         """Leave the default branch, and commit what is not committed."""
@@ -216,9 +254,9 @@ class Words:
         command = shlex.join(["git", "push", *options, remote, branch])
         return await self._steps.run(command, f"Push {branch}")
 
-    async def _create(self, text: Text, base: str, branch: str, *, draft: bool) -> str | None:
-        """Open a pull request with GitHub's MCP server or `gh`; None without either."""
-        forge, tool = self._repository.forge, self._steps.find_tool(CREATE_TOOL)
+    async def _create(self, text: Text, base: str, branch: str, *, draft: bool) -> str:
+        """Open a pull request with GitHub's MCP server or `gh`."""
+        forge, tool = self._repository.forge, self._find_tool(CREATE_TOOL)
         if tool is not None and forge is not None:
             arguments: dict[str, object] = {
                 "owner": forge.owner,
@@ -230,8 +268,6 @@ class Words:
                 "draft": draft,
             }
             return await self._steps.call(tool, arguments)
-        if not shutil.which("gh", path=self._path):
-            return None
         command = ["gh", "pr", "create", "--base", base, "--head", branch]
         command += ["--title", text.subject, "--body", text.body, *(["--draft"] if draft else [])]
         return await self._steps.run(shlex.join(command), "Open a pull request")
@@ -252,6 +288,24 @@ class Words:
         if not remote:
             raise UsageError("The repository has no remote; add one with `git remote add`.")
         return branch, remote
+
+
+class _Head(msgspec.Struct):
+    ref: str = ""
+
+
+class _PullRequest(msgspec.Struct):
+    number: int
+    head: _Head
+
+
+def read_number(answer: str, branch: str) -> int | None:
+    """Return the number of a branch's pull request in a server's list; None if it is not there."""
+    try:
+        listed = msgspec.json.decode(answer, type=list[_PullRequest])
+    except msgspec.DecodeError:
+        return None  # a ValidationError too: nothing in it is a pull request of ours
+    return next((request.number for request in listed if request.head.ref == branch), None)
 
 
 def message_options(text: Text) -> list[str]:

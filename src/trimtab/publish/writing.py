@@ -14,6 +14,7 @@ from trimtab.loop.side_calls import SideCall, Writer, call_model
 
 MAX_SUBJECT = 200
 MAX_BRANCH = 60
+_QUOTES = frozenset("\"'`")
 _FENCE = re.compile(r"```\w*\n(.*?)\n?```", re.DOTALL)
 
 FindWriter = Callable[[], Awaitable[Writer | None]]
@@ -62,10 +63,17 @@ def read_text(reply: str) -> Text:
     reply = reply.strip()
     fenced = _FENCE.fullmatch(reply)
     subject, _, body = (fenced[1] if fenced else reply).strip().partition("\n")
-    subject = " ".join(subject.split()).strip("\"'`").removeprefix("# ")[:MAX_SUBJECT].rstrip()
+    subject = _unquote(" ".join(subject.split()).removeprefix("# "))[:MAX_SUBJECT].rstrip()
     if not subject:
         raise UsageError("The model wrote no text; try again, or write one yourself.")
     return Text(subject, body.strip())
+
+
+def _unquote(text: str) -> str:
+    """Remove quotes around the whole text; those around its last word stay."""
+    quote = text[:1]
+    whole = len(text) > 1 and text.endswith(quote) and quote not in text[1:-1]
+    return text[1:-1].strip() if quote in _QUOTES and whole else text
 
 
 def read_branch(reply: str) -> str:

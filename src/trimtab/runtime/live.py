@@ -575,7 +575,7 @@ class LiveSession:
         return SessionShutdown(
             shutdown_type="error" if error else "routine",
             error_reason=error,
-            total_premium_requests=0,
+            total_premium_requests=usage.premium_requests,
             total_api_duration_ms=usage.api_duration_ms,
             session_start_time=int(self.started * 1000),
             code_changes={
@@ -584,6 +584,7 @@ class LiveSession:
                 "filesModified": changes.files,
             },
             model_metrics=self.model_metrics(),
+            agent_metrics=usage.agent_metrics() or None,
             current_model=self.model,
             current_tokens=usage.last_input_tokens,
             events_file_size_bytes=self._session.log.size,

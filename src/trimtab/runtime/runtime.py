@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from trimtab.agents.build import AgentPorts, build_agent
+from trimtab.agents.build import AgentPorts, build_agent, find_writer
 from trimtab.agents.setup import SessionSetup, set_up_languages
 from trimtab.checkout.checkout import Checkout
 from trimtab.config.paths import Home, find_home
@@ -54,6 +54,7 @@ from trimtab.workspace.local import LocalWorkspace
 
 if TYPE_CHECKING:
     from trimtab.agents.agent import SessionAgent
+    from trimtab.checkout.worktree_commits import WorktreeCommits
     from trimtab.runtimes.responder import RuntimeChoice
     from trimtab.session.projections.runtimes import UsedRuntime
     from trimtab.telemetry.export import Telemetry
@@ -340,6 +341,8 @@ class Runtime:
         agent = build_agent(setup, chosen, options, ports)
         run = Run(session=setup.session, inbox=Inbox(setup.session), agent=agent)
         announce(setup, chosen, run)
+        if agent.parts.checkpoints is not None:
+            let_model_name_branch(agent.parts.checkpoints, setup, chosen, run)
         controls = Controls(setup, run, owner, client, self.models, self.folders)
         setup.workspace.shells.on_change = controls.announce_tasks
         live = LiveSession(setup.folder, setup.session, run, controls, release)
@@ -424,3 +427,19 @@ def announce(setup: SessionSetup, chosen: Chosen, run: Run) -> None:
         from trimtab.providers.embedded.provider import NOTICE
 
         setup.session.emit(SessionInfo(info_type="embedded_model", message=NOTICE))
+
+
+def let_model_name_branch(
+    checkpoints: "WorktreeCommits", setup: SessionSetup, chosen: Chosen, run: Run
+) -> None:
+    """Have a model name the branch of a worktree, unless the settings or another agent's program
+    keep it from that.
+    """
+    from trimtab.config.host_settings import is_enabled
+    from trimtab.publish.writing import Author
+
+    custom = setup.customizations
+    settings = custom.settings if custom is not None and custom.has_settings else None
+    enabled = is_enabled(settings, "aiGenerateBranchNames.enabled")
+    if enabled and run.agent.responder is None:
+        checkpoints.name_branch = Author(run, find_writer(chosen, "title")).write_branch

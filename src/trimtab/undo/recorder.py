@@ -150,6 +150,14 @@ class Recorder(Processor):
             if not self._open:
                 self._marker.clear()
 
+    async def take_over_commit(self) -> None:
+        """Accept the files of git as they are after a commit of the session's own.
+
+        Changes of other files are reported as usual.
+        """
+        if self._tracked is not None:
+            await self._scan(PERSON, skip=is_of_git)
+
     async def on_prompt(self, run: Run, prompt: Prompt) -> Prompt | None:
         if run.agent.id:
             return prompt
@@ -253,7 +261,10 @@ class Recorder(Processor):
                 write_index(self._folder, self._store)
         self._store.close()
 
-    async def _scan(self, reason: Reason, *, hold: bool = False) -> None:
+    async def _scan(
+        self, reason: Reason, *, hold: bool = False, skip: Callable[[str], bool] | None = None
+    ) -> None:
+        """Report what has changed since the last scan, except the paths to skip."""
         if self._tracked is None:
             self._tracked = track_folders(
                 self._folders, self._workspace.home, self._folder, self.store
@@ -268,6 +279,8 @@ class Recorder(Processor):
                     await uninterrupted(tracked.hold)
             finally:
                 self._report_coverage(tracked.coverage)
+                if skip is not None:
+                    changes = [change for change in changes if not skip(change.os_path)]
                 self._report(changes, reason)
 
     def _report(self, changes: Sequence[Change], reason: Reason) -> None:
@@ -336,6 +349,11 @@ class Recorder(Processor):
 def foreign_reason(run: Run, pending: PendingCall) -> Reason:
     name = pending.tool.spec.name
     return Reason("custom-tool", pending.call.id, name, run.agent.id or None)
+
+
+def is_of_git(path: str) -> bool:
+    """Return True for the files in which git keeps the state of a repository."""
+    return ".git" in path.split(os.sep)
 
 
 def is_foreign(run: Run, pending: PendingCall) -> bool:

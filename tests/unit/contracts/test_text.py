@@ -1,10 +1,11 @@
 import re
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.contracts.text import neutralise
+from trimtab.contracts.text import neutralise, show_arguments
 
 
 @pytest.mark.parametrize(
@@ -59,3 +60,18 @@ def test_in_an_approval_nothing_is_hidden_and_nothing_is_lost(text: str) -> None
 
 def test_in_an_approval_escape_sequences_and_look_alike_blanks_are_seen() -> None:
     assert neutralise("a\x1b[1mb\r\nc\u00a0d", "approval") == "a⟨U+001B⟩[1mb⟨U+000D⟩\nc⟨U+00A0⟩d"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        ({"path": "a.txt", "command": "ls"}, "ls"),
+        ({"title": "Say  bye\nnow", "number": 7, "draft": True, "labels": ["x"], "body": ""},
+         "title: Say bye now, number: 7"),
+        ({"text": "x" * 200}, f"text: {'x' * 153}…"),
+        ({}, ""),
+        ("freeform", ""),
+    ],
+)  # fmt: skip
+def test_a_call_is_shown_by_its_best_argument_or_by_short_ones(arguments: Any, shown: str) -> None:
+    assert show_arguments(arguments) == shown

@@ -104,6 +104,32 @@ def test_only_windows_is_told_about_backslashes() -> None:
     assert "backslash" not in whole(assemble(facts()))
 
 
+TOGGLES: dict[str, tuple[str, str]] = {
+    "code_scanning": ("features", "CODE_SCANNING"),
+    "self_documentation": ("tools", "fetch_copilot_cli_documentation"),
+    "using_sql_tool": ("tools", "sql"),
+    "todo_tracking": ("tools", "sql"),
+    "reporting_progress": ("tools", "report_intent"),
+    "custom_agent_work": ("tools", "task"),
+}
+
+
+@pytest.mark.proves("SYS-27")
+@pytest.mark.parametrize("name", FRAGMENTS)
+def test_each_fragment_is_there_with_its_toggle_and_gone_without_it(name: str) -> None:
+    with open(os.path.join(FOLDER, f"{name}.md"), encoding="utf-8") as file:
+        text = file.read().strip()
+    field, toggle = TOGGLES[name]
+    all_on: dict[str, Any] = {
+        "features": frozenset(["CODE_SCANNING"]),
+        "tools": EVERY_TOOL,
+        "mode": "autopilot",
+    }
+    assert text in whole(assemble(facts(**all_on)))
+    off = {**all_on, field: all_on[field] - {toggle}}
+    assert text not in whole(assemble(facts(**off)))
+
+
 @pytest.mark.proves("SYS-10", "SYS-11", "SYS-27")
 def test_code_change_rules_have_their_parts_and_scanning_only_where_it_is_on() -> None:
     plain = part("code_change_rules")

@@ -147,11 +147,22 @@ async def test_a_closed_session_keeps_no_subscriber(tmp_path: Path) -> None:
     async with opened(tmp_path, [{"text": "one"}]) as (live, _, _):
         leave = live.subscribe(listener)
         await live.ask("first")
-    del listener
-    leave()  # also after the end
-    del leave
+    del leave, listener
     gc.collect()
-    assert kept() is None
+    assert kept() is None, "the session let go of it, although nobody unsubscribed"
+
+
+@pytest.mark.proves("VSC-41")
+async def test_a_listener_leaves_when_it_wants_and_once_more_after_the_end(tmp_path: Path) -> None:
+    heard: list[str] = []
+    async with opened(tmp_path, [{"text": "one"}, {"text": "two"}]) as (live, _, _):
+        leave = live.subscribe(lambda event, _line: heard.append(event.type))
+        await live.ask("first")
+        leave()
+        before = len(heard)
+        await live.ask("second")
+    leave()
+    assert 0 < before == len(heard)
 
 
 @pytest.mark.proves("OUTER-01")

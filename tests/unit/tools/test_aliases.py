@@ -20,6 +20,7 @@ def call(name: str, **args: Any) -> ToolCall:
     return ToolCall(id="1", name=name, arguments=msgspec.json.encode(args).decode())
 
 
+@pytest.mark.proves("AMREC-07")
 @pytest.mark.parametrize(
     ("written", "tool", "args"),
     [
@@ -129,12 +130,14 @@ def test_every_other_name_leads_to_a_tool_that_is_there() -> None:
     assert not ALIASES.keys() & TOOLS.keys()
 
 
+@pytest.mark.proves("AMREC-07")
 def test_what_a_session_lacks_cannot_be_had_by_another_name() -> None:
     without = {name: tool for name, tool in TOOLS.items() if name != "bash"}
     written = call("run_in_terminal", command="ls")
     assert translate(written, without) is written
 
 
+@pytest.mark.proves("AMREC-07")
 def test_a_tool_that_has_the_name_itself_is_meant() -> None:
     own = {**TOOLS, "read_file": TOOLS["sql"]}
     written = call("read_file", filePath="a")

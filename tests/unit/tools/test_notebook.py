@@ -99,6 +99,8 @@ async def test_a_cell_is_inserted_and_deleted_exactly(bench: Bench) -> None:
     assert cells[1]["source"] == ["x\n", "y"]
     await bench.call("notebook", path="a.ipynb", action="delete", cell="2")
     assert bench.path("a.ipynb").read_text() == TEXT
+    left = await bench.call("notebook", path="a.ipynb", action="delete", cell="2")
+    assert left.text == "Cell deleted; a.ipynb has 1 cell now."
 
 
 @pytest.mark.parametrize(

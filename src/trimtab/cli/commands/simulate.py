@@ -1,6 +1,7 @@
 """`trimtab simulate`: plays recorded sessions again, and shows what has become different."""
 
 import os
+from typing import Literal, NamedTuple
 
 from trimtab.cli.command_parser import Arguments, CommandParser
 from trimtab.cli.event_loop import run_async
@@ -31,21 +32,31 @@ def add_arguments(parser: CommandParser) -> None:
 def run(args: Arguments) -> int:
     scenarios = find_scenarios(args.paths or ["."])
     results = run_async(simulate(scenarios, update=args.update))
-    differing = [name for name, lines in results.items() if lines]
+    differing = [name for name, result in results.items() if result.state == "differs"]
+    written = [name for name, result in results.items() if result.state == "written"]
     if args.json:
-        print_json({"ok": not differing, "scenarios": results})
+        lines = {name: result.lines for name, result in results.items()}
+        print_json({"ok": not differing, "scenarios": lines, "written": written})
         return int(bool(differing))
-    for name, lines in results.items():
-        print(f"{'differs' if lines else 'ok':<8}{name}")
-        for line in lines:
+    for name, result in results.items():
+        print(f"{result.state:<8}{name}")
+        for line in result.lines:
             print(neutralise(f"        {line}", "transcript"))
-    print(f"{count(len(results), 'scenario')}, {len(differing)} differ")
+    accepted = f", {len(written)} written" if args.update else ""
+    print(f"{count(len(results), 'scenario')}, {len(differing)} differ{accepted}")
     return int(bool(differing))
 
 
-async def simulate(scenarios: list[Scenario], *, update: bool) -> dict[str, list[str]]:
-    """Return the differences of each scenario, by name; with `update`, accept them."""
-    results: dict[str, list[str]] = {}
+class Result(NamedTuple):
+    """The outcome of a scenario, and its differences; `written` ones were accepted."""
+
+    state: Literal["ok", "differs", "written"]
+    lines: list[str]
+
+
+async def simulate(scenarios: list[Scenario], *, update: bool) -> dict[str, Result]:
+    """Return the result of each scenario, by name; with `update`, accept differences."""
+    results: dict[str, Result] = {}
     async for scenario, outcome in run_all(scenarios, os.cpu_count() or 1):
         results[find_name(scenario)] = compare(scenario, outcome, update=update)
     return results
@@ -57,11 +68,15 @@ def find_name(scenario: Scenario) -> str:
     return str(scenario.path) if name.startswith("..") else name
 
 
-def compare(scenario: Scenario, outcome: Outcome | str, *, update: bool) -> list[str]:
+def compare(scenario: Scenario, outcome: Outcome | str, *, update: bool) -> Result:
     if isinstance(outcome, str):
-        return [outcome]
-    if update:
-        scenario.write_expected(outcome)
-        return []
+        return Result("differs", [outcome])
     expected = scenario.read_expected()
-    return [NEVER] if expected is None else find_differences(expected, outcome)
+    if update and expected is None:
+        scenario.write_expected(outcome)
+        return Result("written", [])
+    lines = [NEVER] if expected is None else find_differences(expected, outcome)
+    if update and lines:
+        scenario.write_expected(outcome)
+        return Result("written", lines)
+    return Result("differs" if lines else "ok", lines)

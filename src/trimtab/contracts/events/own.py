@@ -39,6 +39,8 @@ class ModelCall(EventData, type="trimtab.model_call"):
     route: str | None = None
     request_id: str | None = None
     """The id of the `trimtab.bridge_request` that says what was sent."""
+    premium_requests: float | None = None
+    """The premium requests it cost: the model's multiplier for the first call of a prompt."""
 
 
 class BridgeRequest(EventData, type="trimtab.bridge_request"):

@@ -23,7 +23,8 @@ class PullRequests(Processor):
     """Looks for the address in the answer of what opened a pull request."""
 
     async def after_tool(self, run: Run, pending: PendingCall, result: ToolResult) -> ToolResult:
-        if result.kind == "success" and may_open(pending):
+        failed = result.shell is not None and result.shell.exit_code not in (None, 0)
+        if result.kind == "success" and not failed and may_open(pending):
             address = find_address(result.text)
             if address:
                 run.session.emit(PullRequestOpened(url=address, tool_call_id=pending.call.id))

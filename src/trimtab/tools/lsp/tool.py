@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from trimtab.contracts.language import FileEdit, LanguagePort, LanguageProblem, LanguageQuery
 from trimtab.contracts.provider import ToolSpec
+from trimtab.contracts.text import count
 from trimtab.contracts.tool import Access, Args, FileChange, ToolContext, ToolResult
 from trimtab.contracts.workspace import StaleFile, Stamp
 from trimtab.tools.description import describe
@@ -89,7 +90,7 @@ class LspTool:
         hunks = [(edit.path, find_hunk(edit)) for edit in edits]
         files = "\n".join(path for path, _ in hunks)
         return ToolResult(
-            text=f"Renamed to {args['new_name']} in {len(edits)} files:\n{files}",
+            text=f"Renamed to {args['new_name']} in {count(len(edits), 'file')}:\n{files}",
             detail="".join(unified(path, hunk) for path, hunk in hunks),
             changes=tuple(describe_counts(path, hunk) for path, hunk in hunks),
         )

@@ -5,6 +5,7 @@ from typing import Any
 from uuid import uuid4
 
 from trimtab.contracts.provider import ToolSpec
+from trimtab.contracts.text import count
 from trimtab.contracts.tool import Access, Args, ToolContext, ToolResult
 from trimtab.tools.description import describe
 from trimtab.tools.diff import unified
@@ -76,7 +77,7 @@ class NotebookTool:
 
         def describe_result(planned: Splice) -> str:
             cells = len(read_notebook(planned.data).cells)
-            return f"Cell {DONE[args['action']]}; {name} has {cells} cells now."
+            return f"Cell {DONE[args['action']]}; {name} has {count(cells, 'cell')} now."
 
         return await rewrite(name, ctx, plan, describe_result)
 

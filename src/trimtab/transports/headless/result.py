@@ -85,6 +85,7 @@ def _usage(live: LiveSession | None, clock: Clock) -> JsonObject:
     spent, changes = live.projections.usage, live.projections.changes
     total = spent.total
     return usage | {
+        "premiumRequests": spent.premium_requests,
         "totalApiDurationMs": spent.api_duration_ms,
         "codeChanges": {
             "linesAdded": changes.lines_added,

@@ -16,7 +16,7 @@ from trimtab.contracts.events.model import ModelCallStart
 from trimtab.contracts.events.own import LeftOut, PullRequestOpened, ToolRunning
 from trimtab.contracts.events.session import SessionError, SessionInfo, SessionWarning
 from trimtab.contracts.events.tool import ToolExecutionComplete, ToolExecutionStart
-from trimtab.contracts.text import SHOWN_ARGUMENTS, count, neutralise
+from trimtab.contracts.text import count, neutralise, show_arguments
 
 MAX_SENTENCE = 1000
 """Characters of a message. Its end says what to do, so it is rarely cut."""
@@ -199,10 +199,7 @@ class TextOutput:
 
 def describe_call(start: ToolExecutionStart) -> str:
     """Return a tool call as one short line."""
-    arguments: Any = start.arguments
-    shown = ""
-    if isinstance(arguments, dict):
-        shown = next((str(arguments[key]) for key in SHOWN_ARGUMENTS if arguments.get(key)), "")
+    shown = show_arguments(start.arguments)
     return f"{neutralise(start.tool_name)} {_first_line(shown)}".rstrip()
 
 

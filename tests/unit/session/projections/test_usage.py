@@ -3,7 +3,7 @@
 from typing import Any
 
 from trimtab.contracts.events.envelope import Event
-from trimtab.contracts.events.own import ModelCall
+from trimtab.contracts.events.own import ModelCall, RuntimeEnded
 from trimtab.session.projections.usage import UsageLedger
 
 
@@ -74,3 +74,17 @@ def test_a_later_price_settles_the_calls_before_it() -> None:
     ledger = fold((None, {}), (None, {}), (None, {"cost_usd": 1.0, "settles": 1}))
     assert ledger.total.unpriced_requests == 1
     assert fold((None, {}), (None, {"cost_usd": 1.0, "settles": 5})).total.unpriced_requests == 0
+
+
+def test_premium_requests_add_up_by_model_with_those_a_runtime_tells_of() -> None:
+    ledger = fold(
+        (None, {"premium_requests": 3}),
+        (None, {}),
+        (None, {"model": "n", "premium_requests": 0.25}),
+    )
+    assert ledger.premium_requests == 3.25
+    costs = {name: metric["requests"]["cost"] for name, metric in ledger.metrics().items()}
+    assert costs == {"m": 3, "n": 0.25}
+    ended = RuntimeEnded(runtime="copilot", success=True, premium_requests=2)
+    ledger.apply(Event(type=ended.wire_name, data=ended, id="2", timestamp="t", parent_id=None))
+    assert ledger.premium_requests == 5.25

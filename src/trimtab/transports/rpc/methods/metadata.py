@@ -168,7 +168,7 @@ async def get_metrics(call: Call, params: Nothing) -> JsonObject:
     live = call.session.live
     usage, changes = live.projections.usage, live.projections.changes
     return {
-        "totalPremiumRequestCost": 0,
+        "totalPremiumRequestCost": usage.premium_requests,
         "totalUserRequests": sum(peek(line).type == "user.message" for line in live.read_events()),
         "totalApiDurationMs": usage.api_duration_ms,
         "sessionStartTime": call.server.times(live.id)["startTime"],
@@ -179,6 +179,7 @@ async def get_metrics(call: Call, params: Nothing) -> JsonObject:
             "filesModified": changes.files,
         },
         "modelMetrics": live.model_metrics(),
+        "agentMetrics": usage.agent_metrics(),
         "currentModel": live.model,
         "lastCallInputTokens": usage.last_input_tokens or 0,
         "lastCallOutputTokens": usage.last_output_tokens or 0,
