@@ -108,7 +108,7 @@ class Runtime:
             options.session_id,
             cwd=options.cwd,
             name=options.name,
-            git={"git_root": checkout.git_root, "branch": checkout.branch},
+            git=checkout.metadata(),
         )
         session = self._connect(Session(folder.id, log, Projections()), opening)
         session.emit(self._describe_start(folder, chosen, options, checkout))
