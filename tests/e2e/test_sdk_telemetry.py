@@ -202,3 +202,38 @@ async def test_a_slow_collector_is_sent_everything_although_the_client_ends_the_
     finally:
         await collector.stop()
     assert {"/v1/traces", "/v1/metrics"} <= set(received)
+
+
+@pytest.mark.parametrize("transport", ["stdio", "tcp"])
+async def test_a_client_that_asks_is_told_of_starts_calls_and_ends(
+    sdk: Sdk, transport: str
+) -> None:
+    sdk.transport = transport
+    told: list[Any] = []
+    client = {"on_github_telemetry": told.append}
+    async with talking(sdk, [bash("echo said"), {"text": "Done."}], client=client) as talk:
+        await talk.say("the prompt")
+        session_id = talk.session.session_id
+        await talk.session.disconnect()
+    kinds = [one.event.kind for one in told]
+    assert kinds[0] == "session_start"
+    assert kinds[-1] == "session_shutdown"
+    assert {"user_message", "assistant_usage", "assistant_message", "session_idle"} <= set(kinds)
+    assert {one.session_id for one in told} == {session_id}
+    assert not any(one.restricted for one in told)
+    start = told[0].event
+    assert start.properties["selected_model"] == "scripted"
+    assert start.properties["is_git_repo"] == "false"
+    (call,) = [one.event for one in told if one.event.kind == "tool_call_executed"]
+    assert (call.properties["tool_name"], call.properties["result_type"]) == ("bash", "SUCCESS")
+    assert "said" not in str(told)
+
+
+async def test_a_client_that_does_not_ask_is_sent_no_telemetry(sdk: Sdk) -> None:
+    told: list[Any] = []
+    async with talking(sdk, [{"text": "Done."}]) as talk:
+        handlers = talk.client._client.notification_method_handlers
+        handlers["gitHubTelemetry.event"] = told.append
+        await talk.say("the prompt")
+        await talk.session.disconnect()
+    assert told == []

@@ -29,6 +29,7 @@ from trimtab.transports.rpc.protocol import (
 )
 
 if TYPE_CHECKING:
+    from trimtab.transports.rpc.client_telemetry import ClientTelemetry
     from trimtab.transports.rpc.mirror import FileSystem
 
 Answerer = Callable[["Peer", str, msgspec.Raw], Awaitable[Any]]
@@ -62,6 +63,9 @@ class Peer(asyncio.Protocol):
         self.dropped = 0
         self._missed: dict[str, int] = {}
         self.file_system: FileSystem | None = None
+        self.wants_telemetry = False
+        self.telemetry: ClientTelemetry | None = None
+        """Describes events as telemetry, for a client with a session that wants it."""
 
     def use(self, out: asyncio.WriteTransport, *, strict: bool) -> None:
         """Write to this transport. With `strict`, input that is not a frame ends the connection."""
@@ -127,6 +131,10 @@ class Peer(asyncio.Protocol):
         if (missed := self._missed.pop(session_id, 0)) > 0:
             self._write(encode_event(session_id, describe_missed(event, missed)))
         self._write(encode_event(session_id, line))
+        if self.telemetry is not None:
+            described = self.telemetry.describe(session_id, event)
+            if described is not None:
+                self.notify("gitHubTelemetry.event", described)
 
     async def ask(self, method: str, params: JsonObject) -> Any:
         """Send the client a request and return its result. Raises `ClientGone` or `RpcError`.

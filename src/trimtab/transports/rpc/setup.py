@@ -140,6 +140,9 @@ class SessionSettings(Capabilities, frozen=True, kw_only=True, rename="camel"):
     config_dir: str | None = None
     ask_user_variant: str | None = None
     auth_client_id_metadata_url: str | None = None
+    enable_git_hub_telemetry_forwarding: bool = False
+    enable_host_git_operations: bool | None = None
+    enable_session_store: bool | None = None
 
     def capabilities(self) -> Capabilities:
         return Capabilities(
@@ -213,6 +216,8 @@ def build_options(settings: SessionSettings, defaults: SessionOptions, cwd: str)
         large_output=read_large_output(settings.large_output),
         compaction=read_thresholds(settings.infinite_sessions),
         limits=read_limits(settings, defaults.limits),
+        reads_git=settings.enable_host_git_operations is not False,
+        session_store=settings.enable_session_store,
         reasoning_summary=settings.reasoning_summary not in (None, "none"),
         trust_folder=defaults.trust_folder or settings.trust_working_directory is not None,
         sandbox=defaults.sandbox if sandbox is None else sandbox.enabled,
