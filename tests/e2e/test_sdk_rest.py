@@ -305,7 +305,7 @@ async def test_what_there_is_not_is_said_so(sdk: Sdk) -> None:
     async with talking(sdk, [DONE]) as talk:
         mcp = talk.session.rpc.mcp
         with pytest.raises(Exception, match="Unknown MCP server 'missing'"):
-            await mcp.enable(rpc.MCPEnableRequest(server_name="missing"))
+            await mcp.list_tools(rpc.MCPListToolsRequest(server_name="missing"))
         with pytest.raises(Exception, match="Extensions not available"):
             await talk.session.rpc.extensions.enable(rpc.ExtensionsEnableRequest(id="missing"))
         mode = rpc.MCPSetEnvValueModeDetails.INDIRECT

@@ -367,10 +367,10 @@ class Controls:
         self._choose_tools()
 
     def switch_skill(self, name: str, *, enabled: bool) -> None:
-        """Enable or disable a skill in this session only."""
+        """Enable or disable a skill in this session only, also one that is found later."""
         custom = self.setup.customizations
-        if custom is None or name not in custom.skills.skills:
-            raise UsageError(f"Unknown skill {name!r}; list the skills with session.skills.list.")
+        if custom is None:
+            return
         custom.switched_skills[name] = enabled
         self.reload()
 
