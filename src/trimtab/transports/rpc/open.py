@@ -23,8 +23,9 @@ from trimtab.host.hosted import HostedSession
 from trimtab.host.participants import Participant
 from trimtab.host.resumed_schedules import restore_schedules
 from trimtab.models.catalog import SessionCatalog
+from trimtab.models.choose import find_github_key
 from trimtab.providers.auth import Key
-from trimtab.providers.copilot import Copilot, Transports, find_token
+from trimtab.providers.copilot import Copilot, Transports
 from trimtab.providers.endpoints import ProviderChoice, from_environment
 from trimtab.providers.http import HttpClient
 from trimtab.providers.service import Service
@@ -308,7 +309,7 @@ async def _through_client(
     env = {**server.env}
     if settings.git_hub_token:
         env["COPILOT_GITHUB_TOKEN"] = settings.git_hub_token
-    key = find_token(env, run_gh=False)
+    key = find_github_key(env, run_gh=False)
     if key is None:  # the client adds the credentials
         env.setdefault("COPILOT_API_URL", "https://api.githubcopilot.com")
         key = Key(source="the client")

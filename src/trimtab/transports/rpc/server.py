@@ -16,6 +16,7 @@ from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.ids import timestamp
 from trimtab.contracts.options import SessionOptions
 from trimtab.host.loading import LoadRuntime, load_runtime
+from trimtab.providers.auth import GITHUB_TOKENS
 from trimtab.transports.rpc.dispatch import answer
 from trimtab.transports.rpc.peer import Peer
 from trimtab.transports.rpc.protocol import AUTHENTICATION_FAILED, FAILED, RpcError
@@ -53,6 +54,7 @@ class Server:
         load: LoadRuntime = load_runtime,
     ) -> None:
         self.env = env
+        self._given_env = env
         self._load = load
         self.defaults = defaults
         """The options that the flags of the server give its sessions."""
@@ -83,6 +85,17 @@ class Server:
         if self._runtime is None:
             self._runtime = self._load(self.env, self._listen)
         return self._runtime
+
+    def prefer_accounts(self, *, preferred: bool) -> None:
+        """Let the account that a client signed in to win over tokens in variables, or not.
+
+        Sessions that are open keep the token they have.
+        """
+        env = self._given_env
+        if preferred:
+            env = {name: value for name, value in env.items() if name not in GITHUB_TOKENS}
+        if env != self.env:
+            self.env, self._runtime = env, None
 
     def hide(self, values: Sequence[str]) -> None:
         """Hide these values in all present and future sessions."""
