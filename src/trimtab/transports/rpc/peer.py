@@ -60,6 +60,8 @@ class Peer(asyncio.Protocol):
         self.admits: Callable[[tuple[str, int], tuple[str, int]], bool] | None = None
         """Decides by the addresses of client and server whether a connection is served."""
         self.closed = False
+        self.on_socket = False
+        """True if the connection is a socket, not the standard streams."""
         self.dropped = 0
         self._missed: dict[str, int] = {}
         self.file_system: FileSystem | None = None
@@ -80,6 +82,7 @@ class Peer(asyncio.Protocol):
                 transport.abort()
                 return
             transport.set_write_buffer_limits(high=1 << 16)
+            self.on_socket = True
             self.use(transport, strict=True)
 
     def data_received(self, data: bytes) -> None:

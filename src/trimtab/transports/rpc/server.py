@@ -35,6 +35,8 @@ CLOSING = 4.0
 """Seconds that sessions have to close when the server stops."""
 ANSWERING = 10.0
 """Seconds that GitHub has to answer about an account."""
+HANGING_UP = 0.05
+"""Seconds after which sockets are closed once the server was shut down."""
 LEAVING = 3.0
 """Seconds that clients have to disconnect after they shut the server down."""
 ABANDONED = 1800.0
@@ -245,11 +247,19 @@ class Server:
         """Close all sessions and refuse every further call.
 
         The process ends when the last client has left, or a little later: the official clients
-        take a process that ends while they are connected for a crash.
+        take a process that ends while they are connected for a crash. Those on a port wait until
+        the connection is closed.
         """
         self._closed = True
         await self.close_sessions()
-        asyncio.get_running_loop().call_later(LEAVING, self.ended.set)
+        loop = asyncio.get_running_loop()
+        loop.call_later(HANGING_UP, self._hang_up)
+        loop.call_later(LEAVING, self.ended.set)
+
+    def _hang_up(self) -> None:
+        for peer in tuple(self.peers):
+            if peer.on_socket:
+                peer.close()
 
     async def close(self) -> None:
         """Close all sessions and connections, and wait until their telemetry is sent."""
