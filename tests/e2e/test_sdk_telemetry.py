@@ -33,8 +33,12 @@ async def run_session(sdk: Sdk, telemetry: dict[str, Any], replies: Any = None) 
         return str(talk.session.session_id)
 
 
-def read(path: Path) -> list[dict[str, Any]]:
+def read_all(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    return [line for line in read_all(path) if line["type"] == "span"]
 
 
 def named(spans: list[dict[str, Any]], operation: str) -> list[dict[str, Any]]:
@@ -75,6 +79,24 @@ async def test_spans_nest_in_a_file_and_tell_what_was_said_if_asked(sdk: Sdk) ->
     assert inside >= {"permission custom-tool"}
     assert "hook preToolUse" in {span["name"] for span in spans}
     assert all(int(span["startTimeUnixNano"]) <= int(span["endTimeUnixNano"]) for span in spans)
+
+
+async def test_metrics_follow_the_spans_in_a_file(sdk: Sdk) -> None:
+    path = sdk.home / "traces.jsonl"
+    await run_session(sdk, {"file_path": str(path), "exporter_type": "file", "source_name": "app"})
+    metrics = {line["name"]: line for line in read_all(path) if line["type"] == "metric"}
+    tokens = metrics["gen_ai.client.token.usage"]
+    assert (tokens["unit"], tokens["instrumentationScope"]["name"]) == ("{token}", "app")
+    points = {one["attributes"]["gen_ai.token.type"]: one for one in tokens["dataPoints"]}
+    assert points["input"]["attributes"]["gen_ai.request.model"] == "scripted"
+    assert (points["output"]["count"], points["output"]["min"]) == (2, 3)
+    chats = named(read(path), "chat")
+    used = [span["attributes"]["gen_ai.usage.input_tokens"] for span in chats]
+    assert points["input"]["sum"] == sum(used)
+    seconds = metrics["gen_ai.client.operation.duration"]["dataPoints"]
+    operations = {one["attributes"]["gen_ai.operation.name"] for one in seconds}
+    assert operations == {"chat", "execute_tool", "invoke_agent"}
+    assert all(0 <= one["min"] <= one["max"] <= one["sum"] for one in seconds)
 
 
 async def test_what_was_said_is_left_out_unless_asked_for(sdk: Sdk) -> None:
