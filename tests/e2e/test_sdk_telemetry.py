@@ -99,6 +99,29 @@ async def test_metrics_follow_the_spans_in_a_file(sdk: Sdk) -> None:
     assert all(0 <= one["min"] <= one["max"] <= one["sum"] for one in seconds)
 
 
+async def test_a_setting_of_the_person_switches_the_export_on(sdk: Sdk) -> None:
+    path = sdk.home / "traces.jsonl"
+    setting = {"enabled": True, "filePath": str(path), "sourceName": "from-settings"}
+    (sdk.home / "settings.json").write_text(json.dumps({"telemetry": setting}))
+    async with talking(sdk, [{"text": "Done."}]) as talk:
+        await talk.say("the prompt")
+        assert "'destination': 'opentelemetry'" in str(talk.heard.events)
+    assert {line["instrumentationScope"]["name"] for line in read_all(path)} == {"from-settings"}
+    assert "the prompt" not in path.read_text()
+
+
+async def test_a_repository_cannot_switch_the_export_on(sdk: Sdk) -> None:
+    path = sdk.home / "traces.jsonl"
+    setting = {"telemetry": {"enabled": True, "filePath": str(path)}}
+    folder = sdk.cwd / ".github" / "copilot"
+    folder.mkdir(parents=True)
+    (folder / "settings.json").write_text(json.dumps(setting))
+    trusting: Any = {"trust_working_directory": "session", "enable_config_discovery": True}
+    async with talking(sdk, [{"text": "Done."}], **trusting) as talk:
+        await talk.say("the prompt")
+    assert not path.exists()
+
+
 async def test_what_was_said_is_left_out_unless_asked_for(sdk: Sdk) -> None:
     path = sdk.home / "traces.jsonl"
     await run_session(sdk, {"file_path": str(path)})
