@@ -233,9 +233,13 @@ async def _switch(call: Call, name: str, *, enabled: bool) -> None:
 
 
 async def _require_connected(call: Call, name: str) -> None:
-    """Raise `UsageError` if a server that was started has failed; a slow one may still connect."""
+    """Raise `UsageError` if a server failed or wants a sign-in; a slow one may still connect."""
     server = _servers(call).find(name)
     await server.hurry()
+    if server.status == "needs-auth":
+        raise UsageError(
+            f'MCP server "{name}" requires authentication; sign in with session.mcp.oauth.login.'
+        )
     if server.status == "failed":
         raise UsageError(f"The MCP server {name} could not be started: {server.error}.")
 
