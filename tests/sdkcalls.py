@@ -370,7 +370,7 @@ SCENARIOS: dict[str, list[Step]] = {
         ("canvas.list_open", {}, {"openCanvases": []}),
         ("canvas.close", {"instanceId": "x"}, "not open"),
     ],
-    "a fleet": [("fleet.start", {"prompt": "go"}, "not in a git repository")],
+    "a fleet": [("fleet.start", {"prompt": "go"}, {"started": True})],
     "language servers": [("lsp.initialize", {}, ...)],
     "plugins of a session": [
         ("plugins.list", {}, {"plugins": []}),
