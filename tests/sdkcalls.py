@@ -72,7 +72,11 @@ SCENARIOS: dict[str, list[Step]] = {
         ("metadata.snapshot", {}, {"workingDirectory": "/"}),
     ],
     "a folder that does not exist": [
-        ("metadata.set_working_directory", {"workingDirectory": "/no/such"}, "no such directory"),
+        (
+            "metadata.set_working_directory",
+            {"workingDirectory": "/no/such"},
+            "Directory does not exist",
+        ),
         ("metadata.snapshot", {}, {"workingDirectory": "{cwd}"}),
     ],
     "a folder by options": [
@@ -238,9 +242,9 @@ SCENARIOS: dict[str, list[Step]] = {
         ("say", use("skill", skill="knots")),
         ("skills.get_invoked", {}, {"skills": [{"name": "knots"}]}),
     ],
-    "an unknown skill": [
-        ("skills.enable", {"name": "splices"}, "splices"),
-        ("skills.disable", {"name": "splices"}, "splices"),
+    "a skill that is not there yet": [
+        ("skills.enable", {"name": "splices"}, ...),
+        ("skills.disable", {"name": "splices"}, ...),
     ],
     "instructions": [("instructions.get_sources", {}, {"sources": []})],
     "tools": [
@@ -308,8 +312,8 @@ SCENARIOS: dict[str, list[Step]] = {
         ("mcp.reload", {}, ...),
     ],
     "an unknown server": [
-        ("mcp.enable", {"serverName": "none"}, "none"),
-        ("mcp.disable", {"serverName": "none"}, "none"),
+        ("mcp.enable", {"serverName": "none"}, ...),
+        ("mcp.disable", {"serverName": "none"}, ...),
         ("mcp.list_tools", {"serverName": "none"}, "none"),
         ("mcp.restart_server", {"serverName": "none"}, "none"),
     ],
@@ -330,7 +334,7 @@ SCENARIOS: dict[str, list[Step]] = {
         ("history.cancel_background_compaction", {}, {"cancelled": False}),
         ("history.abort_manual_compaction", {}, {"aborted": False}),
     ],
-    "an unknown event": [("history.truncate", {"eventId": "none"}, "Event not found")],
+    "an unknown event": [("history.truncate", {"eventId": "none"}, "Event none not found")],
     "a question that nobody can show": [
         (
             "ui.elicitation",
@@ -366,7 +370,7 @@ SCENARIOS: dict[str, list[Step]] = {
         ("canvas.list_open", {}, {"openCanvases": []}),
         ("canvas.close", {"instanceId": "x"}, "not open"),
     ],
-    "a fleet": [("fleet.start", {"prompt": "go"}, "not in a git repository")],
+    "a fleet": [("fleet.start", {"prompt": "go"}, {"started": True})],
     "language servers": [("lsp.initialize", {}, ...)],
     "plugins of a session": [
         ("plugins.list", {}, {"plugins": []}),

@@ -8,7 +8,9 @@ const done = { text: "Done." };
 const use = (name, args) => ({ tools: [{ name, arguments: args }] });
 const bash = (command) => use("bash", { command, description: "test" });
 
+const telemetry = [];
 const client = new CopilotClient({
+    onGitHubTelemetry: (told) => telemetry.push(told),
     connection: RuntimeConnection.forStdio({ path: TRIMTAB, args: ["--disable-builtin-mcps"] }),
     workingDirectory: PROJECT,
     baseDirectory: STATE,
@@ -56,6 +58,13 @@ const scenarios = {
     "a prompt is answered": () =>
         talk([done], {}, async (session) => {
             check((await say(session, "hi")) === "Done.", "the answer");
+        }),
+    "a client that asks for telemetry is told of the start": () =>
+        talk([done], {}, async (session) => {
+            await say(session, "hi");
+            const told = telemetry.filter((one) => one.sessionId === session.sessionId);
+            check(told[0].event.kind === "session_start", "the first event");
+            check(told[0].event.properties.selected_model === "scripted", "the model");
         }),
     "streamed pieces add up": () =>
         talk([{ text: "A rather long answer in pieces." }], { streaming: true }, async (s, events) => {

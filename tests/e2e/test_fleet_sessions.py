@@ -73,6 +73,30 @@ async def test_a_client_starts_a_fleet_and_waits_for_its_end(sdk: Sdk, project: 
     assert answer.content == "Both parts are merged."
 
 
+async def test_where_there_is_no_repository_sub_agents_share_the_folder(sdk: Sdk) -> None:
+    part = use("task", description="a", prompt="Do a.", agent_type="task", mode="sync")
+    script = [part, {"text": "a is done"}, {"text": "All is done."}]
+    async with talking(sdk, script) as talk:
+        started = await talk.session.rpc.fleet.start(
+            FleetStartRequest(prompt="Make it {better}", wait=True), timeout=60
+        )
+        assert started.started is True
+        (note,) = [
+            data.message for data in talk.heard.of("session.info") if data.info_type == "fleet"
+        ]
+        assert "not in a git repository" in note
+        assert "<goal>\nMake it {better}\n</goal>" in talk.prompt(0)
+        assert talk.heard.of("assistant.message")[-1].content == "All is done."
+        assert talk.heard.of("subagent.completed")
+    assert list(sdk.cwd.iterdir()) == []
+
+
+async def test_a_fleet_that_is_turned_off_is_refused_without_a_repository_too(sdk: Sdk) -> None:
+    async with talking(sdk, [], feature_flags={"FLEET_COMMAND": False}) as talk:
+        with pytest.raises(Exception, match="FLEET_COMMAND off"):
+            await talk.session.rpc.fleet.start(FleetStartRequest(prompt="x"))
+
+
 @pytest.mark.proves("VSC-08")
 async def test_the_command_fleet_is_there_for_clients(sdk: Sdk, project: Path) -> None:
     script = script_of([REPORTED, *RULES])

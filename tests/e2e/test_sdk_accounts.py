@@ -117,6 +117,42 @@ async def test_a_token_that_github_rejects_is_not_stored(sdk: Sdk) -> None:
         assert await logins(client) == []
 
 
+async def test_a_token_that_github_rejects_is_not_stored_under_a_given_name(sdk: Sdk) -> None:
+    async with github(sdk, [], token=None, refusals=1), sdk.client() as client:
+        wanted = rpc.AccountLoginRequest(host=HOST, login="somebody", token=INVALID_TOKEN)
+        with pytest.raises(Exception, match="Unauthorized"):
+            await client.rpc.account.login(wanted)
+        assert await logins(client) == []
+
+
+async def test_an_account_that_is_signed_in_to_wins_over_a_variable_until_it_is_left(
+    sdk: Sdk,
+) -> None:
+    async with github(sdk, [{"text": "ok"}] * 3) as server, sdk.client() as client:
+        first = await client.create_session()
+        await log_in(client, OTHER_TOKEN)
+        second = await client.create_session()
+        current = (await client.rpc.account.get_current_auth()).auth_info
+        assert current.login == "second-user"
+        assert (await client.get_auth_status()).login == "second-user"
+        await client.rpc.account.logout(rpc.AccountLogoutRequest(auth_info=current))
+        assert (await client.get_auth_status()).authType == "env"
+        third = await client.create_session()
+        for session in (first, second, third):
+            await session.send_and_wait("hi", timeout=LIMIT)
+        assert server.tokens == [TOKEN, OTHER_TOKEN, TOKEN]
+
+
+async def test_models_are_listed_for_another_token(sdk: Sdk) -> None:
+    async with github(sdk, [], refusals=1), sdk.client() as client:
+        listed = await client.rpc.models.list(rpc.ModelsListRequest(git_hub_token=OTHER_TOKEN))
+        names = [model.id for model in listed.models]
+        assert DEFAULT in names
+        assert "hidden-model" not in names
+        with pytest.raises(Exception, match="Unauthorized"):
+            await client.rpc.models.list(rpc.ModelsListRequest(git_hub_token=INVALID_TOKEN))
+
+
 async def test_an_empty_token_is_called_empty(sdk: Sdk) -> None:
     async with github(sdk, [], token=None), sdk.client() as client:
         with pytest.raises(Exception, match="token is empty"):

@@ -198,7 +198,7 @@ async def test_the_working_directory_is_the_sessions_own(sdk: Sdk) -> None:
 
 async def test_a_working_directory_that_is_not_there_is_refused(sdk: Sdk) -> None:
     async with sdk.client() as client:
-        with pytest.raises(Exception, match="no such directory"):
+        with pytest.raises(Exception, match="Directory does not exist"):
             await client.create_session(working_directory=str(sdk.cwd / "nowhere"))
 
 
@@ -246,7 +246,7 @@ async def test_custom_agents_are_listed_and_chosen(sdk: Sdk) -> None:
         assert current.agent.name == "tester"
         await talk.session.rpc.agent.deselect()
         assert (await talk.session.rpc.agent.get_current()).agent is None
-        with pytest.raises(Exception, match="no agent"):
+        with pytest.raises(Exception, match="Custom agent 'nobody' not found"):
             await talk.session.rpc.agent.select(rpc.AgentSelectRequest(name="nobody"))
 
 

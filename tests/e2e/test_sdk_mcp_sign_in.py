@@ -4,6 +4,7 @@ import asyncio
 import sys
 from typing import Any
 
+import pytest
 from copilot import rpc
 
 import mcp_browser
@@ -73,6 +74,9 @@ async def test_a_client_that_has_no_token_leaves_the_server_waiting_for_a_login(
             assert talk.heard.of("mcp.oauth_completed")[0].outcome.value == "cancelled"
             states = "session.mcp_server_status_changed"
             await talk.heard.until(lambda: talk.heard.of(states)[-1].status.value == "needs-auth")
+            params = {"sessionId": talk.session.session_id, "serverName": "far"}
+            with pytest.raises(Exception, match='MCP server "far" requires authentication'):
+                await talk.client._client.request("session.mcp.restartServer", params)
 
 
 async def test_a_client_opens_the_address_and_the_server_connects(sdk: Sdk) -> None:

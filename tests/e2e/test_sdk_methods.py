@@ -156,12 +156,19 @@ ERRORS: dict[str, tuple[str, dict[str, Any], str]] = {
         {"path": "/etc/passwd", "content": ""},
         "workspace files directory",
     ),
-    "an unknown event": ("session.history.truncate", {"eventId": "none"}, "Event not found"),
+    "an unknown event": (
+        "session.history.truncate",
+        {"eventId": "none"},
+        "Event none not found in session",
+    ),
     "an unknown event to fork at": ("sessions.fork", {"toEventId": "none"}, "not found"),
-    "an unknown server": ("session.mcp.listTools", {"serverName": "none"}, "none"),
+    "an unknown server": (
+        "session.mcp.listTools",
+        {"serverName": "none"},
+        "'none': it is not connected. No MCP host initialized",
+    ),
     "an empty model": ("session.model.switchTo", {"modelId": " "}, "empty"),
-    "an unknown agent": ("session.agent.select", {"name": "nobody"}, "nobody"),
-    "an unknown skill": ("session.skills.enable", {"name": "juggling"}, "juggling"),
+    "an unknown agent": ("session.agent.select", {"name": "nobody"}, "agent 'nobody' not found"),
     "an unknown mode": ("session.mode.set", {"mode": "sleepy"}, "Invalid parameters"),
     "a missing parameter": ("session.send", {}, "Invalid parameters"),
     "a bad diff mode": ("session.workspaces.diff", {"mode": "all"}, "Invalid parameters"),
@@ -177,10 +184,65 @@ async def test_errors_name_what_is_wrong(sdk: Sdk, case: str) -> None:
             await talk.client._client.request(method, request)
 
 
+MISSING = "Directory does not exist or cannot be accessed: /no/such"
+FOLDERS: dict[str, dict[str, Any]] = {
+    "session.permissions.paths.add": {"path": "/no/such"},
+    "session.permissions.paths.updatePrimary": {"path": "/no/such"},
+    "session.permissions.folderTrust.addTrusted": {"path": "/no/such"},
+    "session.permissions.configure": {"paths": {"additionalDirectories": ["/no/such"]}},
+    "session.options.update": {"additionalDirectories": ["/no/such"]},
+    "session.metadata.setWorkingDirectory": {"workingDirectory": "/no/such"},
+}
+
+
+async def test_folders_that_do_not_exist_are_neither_allowed_nor_trusted(sdk: Sdk) -> None:
+    async with talking(sdk, [DONE]) as talk:
+        request, about = talk.client._client.request, {"sessionId": talk.session.session_id}
+        for method, params in FOLDERS.items():
+            with pytest.raises(Exception, match=MISSING):
+                await request(method, {**about, **params})
+        with pytest.raises(Exception, match="must be absolute"):
+            await request("session.permissions.paths.add", {**about, "path": "relative"})
+        (sdk.cwd / "file").write_text("x")
+        file = {**about, "path": str(sdk.cwd / "file")}
+        with pytest.raises(Exception, match="Not a directory"):
+            await request("session.permissions.folderTrust.addTrusted", file)
+        with pytest.raises(Exception, match=MISSING):
+            await talk.client.create_session(additional_directories=["/no/such"])
+        allowed = await request("session.permissions.paths.list", about)
+        assert allowed["directories"] == [str(sdk.cwd)]
+        trust = {**about, "path": "/no/such"}
+        assert not (await request("session.permissions.folderTrust.isTrusted", trust))["trusted"]
+
+
+@pytest.mark.parametrize("backward", [False, True])
+async def test_a_page_of_some_types_is_full_while_more_of_them_follow(
+    sdk: Sdk, backward: bool
+) -> None:
+    async with talking(sdk, [DONE] * 5) as talk:
+        for number in range(5):
+            await talk.say(f"prompt {number}")
+        params: dict[str, Any] = {
+            "sessionId": talk.session.session_id,
+            "types": ["user.message"],
+            "max": 2,
+            "direction": "backward" if backward else "forward",
+        }
+        pages: list[list[str]] = []
+        more = True
+        while more:
+            page = await talk.client._client.request("session.eventLog.read", params)
+            pages.append([event["data"]["content"][-1] for event in page["events"]])
+            params["cursor"], more = page["cursor"], page["hasMore"]
+        wanted = [["3", "4"], ["1", "2"], ["0"]] if backward else [["0", "1"], ["2", "3"], ["4"]]
+        assert pages == wanted
+        page = await talk.client._client.request("session.eventLog.read", params)
+        assert page["events"] == []
+
+
 GONE: dict[str, dict[str, Any]] = {
     "session.permissions.handlePendingPermissionRequest": {"result": {"kind": "approve-once"}},
     "session.tools.handlePendingToolCall": {"result": "late"},
-    "session.commands.handlePendingCommand": {},
     "session.commands.respondToQueuedCommand": {"result": {"handled": True}},
     "session.ui.handlePendingElicitation": {"result": {"action": "cancel"}},
     "session.ui.handlePendingUserInput": {"response": {"answer": "x", "wasFreeform": True}},
@@ -198,3 +260,9 @@ async def test_an_answer_to_a_question_nobody_asks_is_not_an_error(sdk: Sdk, met
     async with talking(sdk, [DONE]) as talk:
         params = {"sessionId": talk.session.session_id, "requestId": "gone", **GONE[method]}
         assert await talk.client._client.request(method, params) == {"success": False}
+
+
+async def test_the_end_of_a_command_that_nobody_waits_for_is_accepted(sdk: Sdk) -> None:
+    async with talking(sdk, [DONE]) as talk:
+        ended = rpc.CommandsHandlePendingCommandRequest(request_id="gone")
+        assert (await talk.session.rpc.commands.handle_pending_command(ended)).success

@@ -111,6 +111,18 @@ async def test_the_window_is_told_by_its_parts(sdk: Sdk) -> None:
         assert "hi" in summary.summary
 
 
+async def test_the_model_sums_up_for_a_handoff_beside_the_conversation(sdk: Sdk) -> None:
+    replies = [DONE, {"text": "They greeted."}, DONE]
+    async with talking(sdk, replies) as talk:
+        await talk.say("greet them")
+        told = (await talk.session.rpc.history.summarize_for_handoff()).summary
+        assert told.startswith("They greeted.")
+        assert "greet them" in told
+        assert "continues the work" in talk.prompt()
+        await talk.say("go on")
+        assert "They greeted." not in str(talk.shown())
+
+
 async def test_a_client_tells_of_another_branch(sdk: Sdk) -> None:
     async with talking(sdk, [DONE]) as talk:
         for folder in ("/", str(sdk.cwd)):
@@ -305,7 +317,7 @@ async def test_what_there_is_not_is_said_so(sdk: Sdk) -> None:
     async with talking(sdk, [DONE]) as talk:
         mcp = talk.session.rpc.mcp
         with pytest.raises(Exception, match="Unknown MCP server 'missing'"):
-            await mcp.enable(rpc.MCPEnableRequest(server_name="missing"))
+            await mcp.list_tools(rpc.MCPListToolsRequest(server_name="missing"))
         with pytest.raises(Exception, match="Extensions not available"):
             await talk.session.rpc.extensions.enable(rpc.ExtensionsEnableRequest(id="missing"))
         mode = rpc.MCPSetEnvValueModeDetails.INDIRECT

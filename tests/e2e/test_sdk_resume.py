@@ -219,5 +219,7 @@ async def test_a_session_moves_with_its_working_directory(sdk: Sdk, tmp_path: Pa
             listed = await client.list_sessions()
             assert listed[0].context.working_directory == str(sdk.cwd)
             missing = MetadataSetWorkingDirectoryRequest(working_directory="/nowhere/at/all")
-            with pytest.raises(Exception, match="no such directory: /nowhere/at/all"):
+            with pytest.raises(
+                Exception, match="Directory does not exist or cannot be accessed: /nowhere/at/all"
+            ):
                 await session.rpc.metadata.set_working_directory(missing)

@@ -58,6 +58,21 @@ async def test_skills_are_read_again_and_those_used_are_known(sdk: Sdk) -> None:
         assert {"sums", "more"} <= names
 
 
+async def test_a_skill_that_is_not_there_yet_can_be_switched_off(sdk: Sdk) -> None:
+    folders = [str(sdk.home / "own")]
+    write(sdk.home / "own/other/SKILL.md", SKILL)
+    async with talking(sdk, [DONE] * 2, skill_directories=folders) as talk:
+        skills = talk.session.rpc.skills
+        await skills.disable(rpc.SkillsDisableRequest(name="sums"))
+        await skills.enable(rpc.SkillsEnableRequest(name="nobody"))
+        write(sdk.home / "own/sums/SKILL.md", SKILL)
+        await skills.reload()
+        listed = {one.name: one.enabled for one in (await skills.list()).skills}
+        assert listed == {"other": True, "sums": False}
+        await skills.enable(rpc.SkillsEnableRequest(name="sums"))
+        assert all(one.enabled for one in (await skills.list()).skills)
+
+
 async def test_agents_are_read_again(sdk: Sdk) -> None:
     async with talking(sdk, [DONE], enable_config_discovery=True) as talk:
         agents = talk.session.rpc.agent
@@ -112,6 +127,8 @@ async def test_marketplaces_are_added_browsed_and_removed(sdk: Sdk, tmp_path: Pa
         assert (refused.removed, refused.dependent_plugins) == (False, ["tools"])
         forced = rpc.PluginsMarketplacesRemoveRequest(name="market", force=True)
         assert (await places.remove(forced)).removed
+        assert (await client.rpc.plugins.list()).plugins == []
+        assert not list(sdk.home.glob("installed-plugins/market/*"))
 
 
 async def test_servers_of_the_person_are_configured(sdk: Sdk) -> None:

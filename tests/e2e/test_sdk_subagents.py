@@ -120,6 +120,25 @@ async def test_hooks_of_the_client_are_called_for_sub_agents(sdk: Sdk) -> None:
     assert not (sdk.cwd / "made").exists()
 
 
+async def test_hooks_of_the_client_bracket_a_sub_agent(sdk: Sdk) -> None:
+    told: list[Any] = []
+
+    async def at_start(data: Any, _: Any) -> Any:
+        told.append(("start", data["agentName"], data["transcriptPath"]))
+        return {"additionalContext": "Mind the gap."}
+
+    async def at_stop(data: Any, _: Any) -> None:
+        told.append(("stop", data["agentName"], data["transcriptPath"]))
+
+    hooks = {"on_subagent_start": at_start, "on_subagent_stop": at_stop}
+    script = [start("writer"), {"text": "Written."}, DONE]
+    async with talking(sdk, script, custom_agents=AGENTS, hooks=hooks) as talk:
+        await talk.say("go")
+        assert "Mind the gap." in str(talk.shown(1))
+    (log,) = map(str, sdk.logs())
+    assert told == [("start", "writer", log), ("stop", "writer", log)]
+
+
 async def test_abort_ends_the_agent_that_works_too(sdk: Sdk) -> None:
     script = [start("writer"), {"text": "x", "delay": 60}, DONE]
     async with talking(sdk, script, custom_agents=AGENTS) as talk:

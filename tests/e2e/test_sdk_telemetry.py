@@ -33,8 +33,12 @@ async def run_session(sdk: Sdk, telemetry: dict[str, Any], replies: Any = None) 
         return str(talk.session.session_id)
 
 
-def read(path: Path) -> list[dict[str, Any]]:
+def read_all(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    return [line for line in read_all(path) if line["type"] == "span"]
 
 
 def named(spans: list[dict[str, Any]], operation: str) -> list[dict[str, Any]]:
@@ -75,6 +79,47 @@ async def test_spans_nest_in_a_file_and_tell_what_was_said_if_asked(sdk: Sdk) ->
     assert inside >= {"permission custom-tool"}
     assert "hook preToolUse" in {span["name"] for span in spans}
     assert all(int(span["startTimeUnixNano"]) <= int(span["endTimeUnixNano"]) for span in spans)
+
+
+async def test_metrics_follow_the_spans_in_a_file(sdk: Sdk) -> None:
+    path = sdk.home / "traces.jsonl"
+    await run_session(sdk, {"file_path": str(path), "exporter_type": "file", "source_name": "app"})
+    metrics = {line["name"]: line for line in read_all(path) if line["type"] == "metric"}
+    tokens = metrics["gen_ai.client.token.usage"]
+    assert (tokens["unit"], tokens["instrumentationScope"]["name"]) == ("{token}", "app")
+    points = {one["attributes"]["gen_ai.token.type"]: one for one in tokens["dataPoints"]}
+    assert points["input"]["attributes"]["gen_ai.request.model"] == "scripted"
+    assert (points["output"]["count"], points["output"]["min"]) == (2, 3)
+    chats = named(read(path), "chat")
+    used = [span["attributes"]["gen_ai.usage.input_tokens"] for span in chats]
+    assert points["input"]["sum"] == sum(used)
+    seconds = metrics["gen_ai.client.operation.duration"]["dataPoints"]
+    operations = {one["attributes"]["gen_ai.operation.name"] for one in seconds}
+    assert operations == {"chat", "execute_tool", "invoke_agent"}
+    assert all(0 <= one["min"] <= one["max"] <= one["sum"] for one in seconds)
+
+
+async def test_a_setting_of_the_person_switches_the_export_on(sdk: Sdk) -> None:
+    path = sdk.home / "traces.jsonl"
+    setting = {"enabled": True, "filePath": str(path), "sourceName": "from-settings"}
+    (sdk.home / "settings.json").write_text(json.dumps({"telemetry": setting}))
+    async with talking(sdk, [{"text": "Done."}]) as talk:
+        await talk.say("the prompt")
+        assert "'destination': 'opentelemetry'" in str(talk.heard.events)
+    assert {line["instrumentationScope"]["name"] for line in read_all(path)} == {"from-settings"}
+    assert "the prompt" not in path.read_text()
+
+
+async def test_a_repository_cannot_switch_the_export_on(sdk: Sdk) -> None:
+    path = sdk.home / "traces.jsonl"
+    setting = {"telemetry": {"enabled": True, "filePath": str(path)}}
+    folder = sdk.cwd / ".github" / "copilot"
+    folder.mkdir(parents=True)
+    (folder / "settings.json").write_text(json.dumps(setting))
+    trusting: Any = {"trust_working_directory": "session", "enable_config_discovery": True}
+    async with talking(sdk, [{"text": "Done."}], **trusting) as talk:
+        await talk.say("the prompt")
+    assert not path.exists()
 
 
 async def test_what_was_said_is_left_out_unless_asked_for(sdk: Sdk) -> None:
@@ -202,3 +247,38 @@ async def test_a_slow_collector_is_sent_everything_although_the_client_ends_the_
     finally:
         await collector.stop()
     assert {"/v1/traces", "/v1/metrics"} <= set(received)
+
+
+@pytest.mark.parametrize("transport", ["stdio", "tcp"])
+async def test_a_client_that_asks_is_told_of_starts_calls_and_ends(
+    sdk: Sdk, transport: str
+) -> None:
+    sdk.transport = transport
+    told: list[Any] = []
+    client = {"on_github_telemetry": told.append}
+    async with talking(sdk, [bash("echo said"), {"text": "Done."}], client=client) as talk:
+        await talk.say("the prompt")
+        session_id = talk.session.session_id
+        await talk.session.disconnect()
+    kinds = [one.event.kind for one in told]
+    assert kinds[0] == "session_start"
+    assert kinds[-1] == "session_shutdown"
+    assert {"user_message", "assistant_usage", "assistant_message", "session_idle"} <= set(kinds)
+    assert {one.session_id for one in told} == {session_id}
+    assert not any(one.restricted for one in told)
+    start = told[0].event
+    assert start.properties["selected_model"] == "scripted"
+    assert start.properties["is_git_repo"] == "false"
+    (call,) = [one.event for one in told if one.event.kind == "tool_call_executed"]
+    assert (call.properties["tool_name"], call.properties["result_type"]) == ("bash", "SUCCESS")
+    assert "said" not in str(told)
+
+
+async def test_a_client_that_does_not_ask_is_sent_no_telemetry(sdk: Sdk) -> None:
+    told: list[Any] = []
+    async with talking(sdk, [{"text": "Done."}]) as talk:
+        handlers = talk.client._client.notification_method_handlers
+        handlers["gitHubTelemetry.event"] = told.append
+        await talk.say("the prompt")
+        await talk.session.disconnect()
+    assert told == []

@@ -321,7 +321,9 @@ def build_before_idle(
 ) -> "Callable[[Run, Stop], Awaitable[None]]":
     """Build the function that ends a run: end hooks, the commit of a worktree, telemetry."""
     hooks, checkpoints = setup.hooks, parts.checkpoints
-    telemetry = TelemetryMeter(setup.session.projections, setup.env)
+    custom = setup.customizations
+    env = custom.telemetry_env if custom is not None else setup.env
+    telemetry = TelemetryMeter(setup.session.projections, env)
 
     async def before_idle(run: Run, stop: Stop) -> None:
         if hooks is not None:

@@ -360,7 +360,8 @@ class Subagent:
         try:
             if self._hooks is not None and not self._greeted:
                 self._greeted = True
-                await subagent_start_hook(self._hooks, run, self._hook_input)
+                transcript = self._pool.setup.folder.events
+                await subagent_start_hook(self._hooks, run, transcript, self._hook_input)
             stop = await answer(run)
         except TrimtabError as error:
             return self._fail(error.message)

@@ -122,6 +122,8 @@ def choose_names(options: SessionOptions, client: Client, now: ToolConditions) -
         excluded |= {
             name for name in ON_REQUEST if name not in named and f"builtin:{name}" not in named
         }
+        if options.session_store:
+            excluded.discard("session_store_sql")
     if not now.skills:
         excluded.add("skill")
     if now.mode != "autopilot":
@@ -130,7 +132,7 @@ def choose_names(options: SessionOptions, client: Client, now: ToolConditions) -
         excluded |= {"web_fetch", "web_search"}
     if now.web_search is None:
         excluded.add("web_search")
-    if now.home is None:
+    if now.home is None or options.session_store is False:
         excluded.add("session_store_sql")
     if ".ipynb" not in now.suffixes and "notebook" not in (options.available_tools or ()):
         excluded.add("notebook")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from trimtab.checkout.remotes import HostedRepository, find_hosted
 from trimtab.config.files import read_regular
 from trimtab.contracts.events.envelope import JsonObject
 
@@ -33,6 +34,8 @@ class Checkout(msgspec.Struct, frozen=True, kw_only=True):
     git_root: str | None = None
     branch: str | None = None
     head: str | None = None
+    hosted: HostedRepository | None = None
+    """The repository on GitHub or Azure DevOps that the remote names."""
     folders: tuple[Folder, ...] = ()
     """The folders of the workspace, the working directory first."""
     worktree: "Worktree | None" = None
@@ -49,11 +52,24 @@ class Checkout(msgspec.Struct, frozen=True, kw_only=True):
         context: JsonObject = {"cwd": self.cwd}
         if self.git_root:
             context["gitRoot"] = self.git_root
+        if self.hosted:
+            context["repository"] = self.hosted.name
+            context["hostType"] = self.hosted.service
+            context["repositoryHost"] = self.hosted.host
         if self.branch:
             context["branch"] = self.branch
         if self.head:
             context["headCommit"] = self.head
         return context
+
+    def metadata(self) -> JsonObject:
+        """Return what `workspace.yaml` keeps of the repository; None for what there is not."""
+        return {
+            "git_root": self.git_root,
+            "branch": self.branch,
+            "repository": self.hosted.name if self.hosted else None,
+            "host_type": self.hosted.service if self.hosted else None,
+        }
 
 
 MAX_CHILDREN = 16
@@ -92,10 +108,20 @@ def _list_suffixes(folder: str, found: set[str]) -> list[str]:
 def find_checkout(cwd: str, more: Iterable[str] = ()) -> Checkout:
     """Find the repository that contains a directory. Never fails: unreadable parts are left out."""
     root = _find_repository(cwd)
-    branch, head = _read_head(os.path.join(root, ".git")) if root else (None, None)
-    folders = (Folder(cwd, root),)
-    checkout = Checkout(cwd=cwd, git_root=root, branch=branch, head=head, folders=folders)
+    checkout = Checkout(cwd=cwd, git_root=root, folders=(Folder(cwd, root),))
+    if root:
+        git_dir = _find_git_dir(os.path.join(root, ".git"))
+        # The branches and settings of a worktree are in the folder of the main checkout.
+        common = os.path.join(git_dir, _read_line(os.path.join(git_dir, "commondir")) or "")
+        branch, head = _read_head(git_dir, common)
+        hosted = find_hosted(common)
+        checkout = msgspec.structs.replace(checkout, branch=branch, head=head, hosted=hosted)
     return checkout.widen(more)
+
+
+def plain_checkout(cwd: str, more: Iterable[str] = ()) -> Checkout:
+    """Return folders as a session sees them that must not look at git."""
+    return Checkout(cwd=cwd, folders=tuple(Folder(path) for path in (cwd, *more)))
 
 
 def _find_repository(folder: str) -> str | None:
@@ -107,18 +133,20 @@ def _find_repository(folder: str) -> str | None:
     return folder
 
 
-def _read_head(marker: str) -> tuple[str | None, str | None]:
-    git_dir = marker
-    if os.path.isfile(marker):  # a worktree or submodule: the file names the real folder
-        line = _read_line(marker) or ""
-        target = line.removeprefix("gitdir:").strip()
-        git_dir = os.path.join(os.path.dirname(marker), target)
+def _find_git_dir(marker: str) -> str:
+    if not os.path.isfile(marker):
+        return marker
+    # A worktree or submodule: the file names the real folder.
+    target = (_read_line(marker) or "").removeprefix("gitdir:").strip()
+    return os.path.join(os.path.dirname(marker), target)
+
+
+def _read_head(git_dir: str, common: str) -> tuple[str | None, str | None]:
+    """Return the branch and the commit of a checkout, as far as they can be read."""
     head = _read_line(os.path.join(git_dir, "HEAD")) or ""
     if not head.startswith("ref:"):
         return None, head or None
     reference = head.removeprefix("ref:").strip()
-    # The branches of a worktree are in the folder of the main checkout.
-    common = os.path.join(git_dir, _read_line(os.path.join(git_dir, "commondir")) or "")
     commit = _read_line(os.path.join(common, reference))
     return reference.removeprefix("refs/heads/"), commit
 

@@ -40,7 +40,7 @@ async def select_agent(live: "LiveSession", name: str | None) -> "AgentDefinitio
         return None
     agent = next((agent for agent in list_agents(live) if agent.name == name), None)
     if agent is None:
-        raise UsageError(f"There is no agent {name!r}; list them with `/agent`.")
+        raise UsageError(f"Custom agent {name!r} not found; list the agents with `/agent`.")
     if controls.setup.customizations is not None:
         offline = bool(controls.options.offline)
         await resolve_model_families(controls.setup.customizations, agent, offline=offline)

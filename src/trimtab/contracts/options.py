@@ -288,6 +288,10 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Names of variables that are withheld from commands and whose values are masked."""
     secret_values: tuple[str, ...] = ()
     """Keys that a client gave for its services; they are masked too."""
+    reads_git: bool = True
+    """False leaves the repository of the folder out: its root, branch, commit and remote."""
+    session_store: bool | None = None
+    """False keeps the session out of the index of past sessions, and that from it; None: usual."""
     trust_folder: bool = False
     """True if this run trusts its folder's configuration without asking."""
     sandbox: bool | None = None

@@ -127,6 +127,15 @@ class Customizations:
     def settings(self) -> Settings:
         return Settings(self._home, self.places.root if self.trusted else None)
 
+    @property
+    def telemetry_env(self) -> Mapping[str, str]:
+        """The environment, with what the setting `telemetry` adds to it for the export."""
+        if not self.has_settings or "telemetry" not in self.settings.values:
+            return self.env
+        from trimtab.customize.telemetry_settings import telemetry_variables
+
+        return {**telemetry_variables(self.settings), **self.env}
+
     @cached_property
     def flags(self) -> "Mapping[str, Flag]":
         """The feature flags. They do not depend on other customizations."""

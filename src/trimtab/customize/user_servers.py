@@ -48,7 +48,7 @@ class UserServers:
 
     def _find(self, name: str) -> None:
         if name not in self.entries():
-            raise UsageError(f"There is no MCP server {name!r} in {self.path}; see `trimtab mcp`.")
+            raise UsageError(f"MCP server {name!r} not found in {self.path}; see `trimtab mcp`.")
 
     def _save(self, servers: Mapping[str, Any]) -> None:
         change_field(self.path, KEY, servers)

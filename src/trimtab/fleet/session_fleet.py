@@ -17,7 +17,7 @@ from trimtab.fleet.plan import Todo, read_session_plan
 from trimtab.fleet.report import describe_event, describe_report
 from trimtab.fleet.repository import inspect_checkout
 from trimtab.fleet.state import FleetState
-from trimtab.fleet.worker_prompts import write_plan_prompt
+from trimtab.fleet.worker_prompts import write_plan_prompt, write_share_prompt
 from trimtab.runtime.live import LiveSession
 
 CONVERSATION = "Finish what this conversation asks for."
@@ -28,6 +28,30 @@ REPORT = (
     "this session was changed by it. Tell the user the outcome in a few sentences.\n\n{report}\n"
     "</system_notification>"
 )
+
+
+def share_folder(live: LiveSession, goal: Prompt) -> None:
+    """Ask the session's own agent to lead sub-agents, where no fleet with worktrees can work.
+
+    Raises `UsageError` if fleets are turned off.
+    """
+    custom = live.controls.setup.customizations
+    if custom is not None:
+        custom.require_feature("FLEET_COMMAND", "A fleet")
+    reason = (
+        "the model of the session comes from its client"
+        if live.controls.options.provider is not None
+        else "the folder is not in a git repository"
+    )
+    live.inform(JOB, f"Sub-agents of this session do the work and share its folder: {reason}.")
+    text = write_share_prompt(goal.text.strip() or CONVERSATION)
+    live.send(replace(goal, text=text, display=goal.text.strip() or CONVERSATION))
+
+
+def can_have_worktrees(live: LiveSession) -> bool:
+    """Return True if workers can be processes of their own in worktrees of a repository."""
+    controls = live.controls
+    return controls.options.provider is None and controls.setup.checkout.git_root is not None
 
 
 async def start_in_session(live: LiveSession, goal: Prompt) -> str:

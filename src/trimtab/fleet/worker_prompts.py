@@ -16,6 +16,11 @@ def write_plan_prompt(goal: str) -> str:
     return _read("plan").format(goal=goal)
 
 
+def write_share_prompt(goal: str) -> str:
+    """Return the prompt of an agent whose sub-agents share its folder."""
+    return _read("share").format(goal=goal)
+
+
 def write_work_prompt(state: FleetState, name: str) -> str:
     """Return the prompt of a worker: the goal, its own todo, and the titles of the others."""
     assert state.started is not None

@@ -47,7 +47,7 @@ SAMPLES: dict[str, JsonObject] = {
     },
     "postToolUseFailure": {**_CALL, "error": "No such file or directory"},
     "agentStop": {"transcriptPath": "", "stopReason": "end_turn", "stop_hook_active": False},
-    "subagentStart": _AGENT,
+    "subagentStart": {**_AGENT, "transcriptPath": ""},
     "subagentStop": {
         **_AGENT,
         "transcriptPath": "",

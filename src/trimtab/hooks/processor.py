@@ -209,9 +209,11 @@ def describe_subagent(agent: AgentDefinition, agent_id: str) -> JsonObject:
     }
 
 
-async def subagent_start_hook(caller: HookCaller, run: Run, subagent: JsonObject) -> None:
+async def subagent_start_hook(
+    caller: HookCaller, run: Run, transcript: str, subagent: JsonObject
+) -> None:
     """Call `subagentStart`, which may add context before the sub-agent's task."""
-    output = await caller.call("subagentStart", **subagent)
+    output = await caller.call("subagentStart", **subagent, transcriptPath=transcript)
     apply_message(run, output)
     add_context(run, output)
 

@@ -86,6 +86,8 @@ class RequestLifecycle:
             )
 
     def _read_repository(self) -> None:
+        if not self._live.controls.options.reads_git:
+            return
         found = self._before or find_checkout(self._live.controls.options.cwd)
         self._before = None
         if found.git_root is not None:

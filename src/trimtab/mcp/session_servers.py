@@ -246,9 +246,18 @@ class SessionServers:
         assert self._host is not None
         await self._host.restart(name)
 
+    def has(self, name: str) -> bool:
+        """Return True if a server has this name, whatever its state."""
+        return self._host is not None and name in self._host.servers
+
     def find(self, name: str) -> "ServerConnection":
         """Return a server by name. Raises `UsageError`."""
-        if self._host is None or name not in self._host.servers:
+        if self._host is None or not self._host.servers:
+            raise UsageError(
+                f"Unknown MCP server {name!r}: it is not connected. No MCP host initialized: this "
+                "session has no servers; list those of this folder with `trimtab mcp`."
+            )
+        if name not in self._host.servers:
             raise UsageError(
                 f"Unknown MCP server {name!r}: it is not connected; list those of this folder with "
                 "`trimtab mcp`."

@@ -314,7 +314,7 @@ class ModelChooser:
         return self._chosen(EmbeddedProvider(find_weights(self._env) or "", slots), LOCAL)
 
 
-def find_github_key(env: Mapping[str, str]) -> Key | None:
+def find_github_key(env: Mapping[str, str], *, run_gh: bool = True) -> Key | None:
     """Return GitHub's token: from a variable, of the account a person signed in to, or of `gh`."""
     from trimtab.config.accounts import find_stored_token
     from trimtab.providers.copilot import find_token
@@ -324,7 +324,7 @@ def find_github_key(env: Mapping[str, str]) -> Key | None:
     if (stored := find_stored_token(env)) is not None:
         token, login = stored
         return Key(value=token, source=f"the account {login}")
-    return find_token(env)
+    return find_token(env) if run_gh else None
 
 
 def is_offline(options: SessionOptions, env: Mapping[str, str]) -> bool:

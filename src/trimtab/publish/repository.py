@@ -1,21 +1,17 @@
 """Reads what a repository has to commit, to push and to propose."""
 
 import os
-import re
 from urllib.parse import quote
 
 import msgspec
 
+from trimtab.checkout.remotes import parse_address
 from trimtab.contracts.errors import UsageError
 from trimtab.workspace.git import Git
 
 MAX_DIFF = 60_000
 """Characters of a diff that a model reads; more is cut."""
 MAX_NEW_FILE = 4_000
-_REMOTE = re.compile(
-    r"(?:(?:https?|ssh|git)://(?:[^@/]+@)?(?P<host>[^:/]+)(?::\d+)?/|[^@/]+@(?P<scp>[^:/]+):)"
-    r"(?P<path>[^?#]+?)(?:\.git)?/?"
-)
 
 
 class Forge(msgspec.Struct, frozen=True):
@@ -95,8 +91,8 @@ class Repository:
     @property
     def forge(self) -> Forge | None:
         address = self._git.attempt("remote", "get-url", self.remote) if self.remote else None
-        match = _REMOTE.fullmatch(address or "")
-        return Forge(match["host"] or match["scp"], match["path"]) if match else None
+        parsed = parse_address(address or "")
+        return Forge(parsed.host, parsed.path) if parsed else None
 
     @property
     def main_folder(self) -> str:

@@ -367,10 +367,10 @@ class Controls:
         self._choose_tools()
 
     def switch_skill(self, name: str, *, enabled: bool) -> None:
-        """Enable or disable a skill in this session only."""
+        """Enable or disable a skill in this session only, also one that is found later."""
         custom = self.setup.customizations
-        if custom is None or name not in custom.skills.skills:
-            raise UsageError(f"Unknown skill {name!r}; list the skills with session.skills.list.")
+        if custom is None:
+            return
         custom.switched_skills[name] = enabled
         self.reload()
 
@@ -442,11 +442,8 @@ class Controls:
             self._pool.setup = self.setup
         self.agent.parts.permissions.move(build_permissions(self.setup, options, self._client))
         self.agent.parts.recorder.track([cwd])
-        root, branch = checkout.git_root, checkout.branch
-        setup.folder.update_metadata(cwd=cwd, git_root=root, branch=branch)
-        setup.session.emit(
-            SessionContextChanged(cwd=cwd, git_root=root, branch=branch, head_commit=checkout.head)
-        )
+        setup.folder.update_metadata(cwd=cwd, **checkout.metadata())
+        setup.session.emit(msgspec.convert(checkout.context(), SessionContextChanged))
         self._watcher.renew()
         self._choose_tools()
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from trimtab.checkout.checkout import Checkout, find_checkout
+from trimtab.checkout.checkout import Checkout, find_checkout, plain_checkout
 from trimtab.config.paths import Home
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.ids import new_id
@@ -66,7 +66,8 @@ class FolderSetup:
             ask=client.ask_trust,
             remembers=remembers,
         )
-        checkout = find_checkout(options.cwd, options.permissions.add_dirs)
+        find = find_checkout if options.reads_git else plain_checkout
+        checkout = find(options.cwd, options.permissions.add_dirs)
         checkout = msgspec.structs.replace(checkout, trusted=trust.trusted)
         return PreparedFolder(options=options, checkout=checkout, trust=trust)
 

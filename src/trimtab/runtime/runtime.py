@@ -109,7 +109,7 @@ class Runtime:
             options.session_id,
             cwd=options.cwd,
             name=options.name,
-            git={"git_root": checkout.git_root, "branch": checkout.branch},
+            git=checkout.metadata(),
         )
         session = self._connect(Session(folder.id, log, Projections()), opening)
         session.emit(self._describe_start(folder, chosen, options, checkout))
@@ -161,9 +161,9 @@ class Runtime:
         self, options: SessionOptions, client: Client, session_id: str | None = None
     ) -> Opening:
         """Set up the folder and resolve the options; the session's log is not open yet."""
-        telemetry = self._open_telemetry()
         folder = await self.folders.set_up(options, client, session_id)
         custom, resolved = await self.prepare(folder)
+        telemetry = self._open_telemetry(custom)
         return Opening(
             folder=folder,
             customizations=custom,
@@ -197,13 +197,14 @@ class Runtime:
             resumed=resumed,
         )
 
-    def _open_telemetry(self) -> "Telemetry | None":
-        """Open the export of traces if the environment asks for it."""
-        if self.env.get("COPILOT_OTEL_ENABLED", "").lower() not in ("1", "true"):
+    def _open_telemetry(self, custom: Customizations) -> "Telemetry | None":
+        """Open the export of traces if the environment or the person's settings ask for it."""
+        env = custom.telemetry_env
+        if env.get("COPILOT_OTEL_ENABLED", "").lower() not in ("1", "true"):
             return None
         from trimtab.telemetry.export import Telemetry, read_settings
 
-        return Telemetry(read_settings(self.env))
+        return Telemetry(read_settings(env))
 
     def _describe_start(
         self, folder: SessionFolder, chosen: Chosen, options: SessionOptions, checkout: Checkout

@@ -101,7 +101,7 @@ class Archive:
                 break
             before = record.id
         else:
-            raise UsageError(f"Event not found: {event_id} in session {text}; see its events.")
+            raise UsageError(f"Event {event_id} not found in session {text}; see its events.")
         if before is None:
             raise UsageError(f"{event_id!r} is the first event of the session: choose a later one.")
         return before

@@ -6,8 +6,9 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
+from typing import Any
 
 from trimtab.config.paths import Home
 from trimtab.contracts.errors import TrimtabError
@@ -123,12 +124,15 @@ def _forget(database: sqlite3.Connection, session_id: str) -> None:
 
 
 def _add(database: sqlite3.Connection, folder: SessionFolder, stopped: Callable[[], bool]) -> None:
+    metadata = _metadata(folder)
+    if metadata.get("session_store") is False:  # its client wants it left out
+        return
     summary = summarize(folder)
     rows = LogRows(folder.id)
     # A log that cannot be read must not prevent searching the others.
     with suppress(OSError):
         rows.read(folder.events, stopped)
-    about = (folder.id, summary.name, summary.title, summary.cwd, _repository(folder))
+    about = (folder.id, summary.name, summary.title, summary.cwd, _repository(metadata))
     row = (*about, summary.branch, summary.created_at, summary.updated_at)
     for table, found in (("sessions", [row]), *rows.tables()):
         if found:
@@ -145,10 +149,13 @@ def _storable(value: str | int | None) -> str | int | None:
     return value
 
 
-def _repository(folder: SessionFolder) -> str | None:
+def _metadata(folder: SessionFolder) -> Mapping[str, Any]:
     try:
-        metadata = folder.read_metadata()
+        return folder.read_metadata()
     except TrimtabError:
-        return None
+        return {}
+
+
+def _repository(metadata: Mapping[str, Any]) -> str | None:
     value = metadata.get("repository") or metadata.get("git_root")
     return None if value is None else str(value)

@@ -186,7 +186,7 @@ class Session:
         records = list(read_records(path))
         index = next((at for at, record in enumerate(records) if record.id == event_id), None)
         if index is None:
-            raise UsageError(f"Event not found: {event_id} in session {self.id}; see its events.")
+            raise UsageError(f"Event {event_id} not found in session {self.id}; see its events.")
         if index == 0:
             raise UsageError("The first event of a session cannot be removed; delete the session.")
         aside = f"{path}.cut-{timestamp().replace(':', '')}-{os.urandom(2).hex()}"

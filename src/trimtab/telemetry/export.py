@@ -4,14 +4,15 @@ This module is imported only then, and needs the extra `otel`.
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from trimtab.contracts.errors import ConfigurationError
-from trimtab.contracts.events.envelope import Event
+from trimtab.contracts.events.envelope import Event, JsonObject
 from trimtab.contracts.events.session import SessionShutdown, SessionWarning
 from trimtab.contracts.json_text import encode_json
 from trimtab.session.spans import Span, SpanFold, describe
@@ -106,25 +107,80 @@ def wait_until_sent() -> None:
         _SENDING.pop().join()
 
 
+class Measurement(msgspec.Struct, frozen=True):
+    """A value of a metric, with the attributes by which values are told apart."""
+
+    metric: str
+    unit: str
+    value: float
+    attributes: tuple[tuple[str, Any], ...]
+
+
+def measure(span: Span) -> Iterator[Measurement]:
+    """Yield the values of metrics that a span stands for."""
+    operation = span.attributes.get("gen_ai.operation.name")
+    if operation is None:
+        return
+    names = ("gen_ai.operation.name", "gen_ai.provider.name", "gen_ai.request.model")
+    about = tuple((name, span.attributes[name]) for name in names if name in span.attributes)
+    yield Measurement(DURATION, "s", (span.end - span.start) / 1e9, about)
+    for kind in ("input", "output"):
+        count = span.attributes.get(f"gen_ai.usage.{kind}_tokens")
+        if operation == "chat" and count is not None:
+            yield Measurement(TOKENS, "{token}", count, (*about, ("gen_ai.token.type", kind)))
+
+
 class FileExporter:
-    """Appends each span as one line of JSON."""
+    """Appends each span as one line of JSON, and at the end a line for each metric."""
 
     def __init__(self, path: str, source: str) -> None:
         os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
         self._path = path
         self._scope = {"name": source, "version": __version__}
+        self._values: dict[tuple[str, str], dict[tuple[tuple[str, Any], ...], list[float]]] = {}
+        """The values of each metric and unit, by their attributes."""
 
     def export(self, spans: Iterable[Span]) -> None:
-        lines = [encode_json(describe(span, self._scope)) + b"\n" for span in spans]
+        described = []
+        for span in spans:
+            described.append(describe(span, self._scope))
+            for found in measure(span):
+                points = self._values.setdefault((found.metric, found.unit), {})
+                points.setdefault(found.attributes, []).append(found.value)
+        self._append(described)
+
+    def close(self) -> None:
+        """Write the metrics; a file that cannot be written was reported with the spans."""
+        values, self._values = self._values, {}
+        with suppress(OSError):
+            self._append(
+                {
+                    "type": "metric",
+                    "name": name,
+                    "unit": unit,
+                    "dataPoints": [
+                        {
+                            "attributes": dict(attributes),
+                            "count": len(found),
+                            "sum": sum(found),
+                            "min": min(found),
+                            "max": max(found),
+                        }
+                        for attributes, found in points.items()
+                    ],
+                    "instrumentationScope": self._scope,
+                }
+                for (name, unit), points in values.items()
+            )
+
+    def _append(self, objects: Iterable[JsonObject]) -> None:
+        lines = [encode_json(described) + b"\n" for described in objects]
         if lines:
             fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             try:
                 os.write(fd, b"".join(lines))
             finally:
                 os.close(fd)
-
-    def close(self) -> None:
-        """Do nothing: every line is written at once."""
 
 
 class OtlpExporter:
@@ -179,16 +235,9 @@ class OtlpExporter:
         )
 
     def _measure(self, span: Span) -> None:
-        operation = span.attributes.get("gen_ai.operation.name")
-        if operation is None:
-            return
-        names = ("gen_ai.operation.name", "gen_ai.provider.name", "gen_ai.request.model")
-        about = {name: span.attributes[name] for name in names if name in span.attributes}
-        self._duration.record((span.end - span.start) / 1e9, about)
-        for kind in ("input", "output"):
-            count = span.attributes.get(f"gen_ai.usage.{kind}_tokens")
-            if operation == "chat" and count is not None:
-                self._tokens.record(count, about | {"gen_ai.token.type": kind})
+        for found in measure(span):
+            histogram = self._tokens if found.metric == TOKENS else self._duration
+            histogram.record(found.value, dict(found.attributes))
 
 
 def open_exporter(settings: TelemetrySettings) -> FileExporter | OtlpExporter:

@@ -139,7 +139,7 @@ class PluginStore:
         for installed in read_registry(self._home):
             if installed.name == name:
                 return installed
-        raise UsageError(f"There is no installed plugin {name!r}; see `trimtab plugins`.")
+        raise UsageError(f'Plugin "{name}" is not installed; see `trimtab plugins`.')
 
     def _save(self, name: str, entry: Installed | None) -> None:
         entries = [other for other in read_registry(self._home) if other.name != name]

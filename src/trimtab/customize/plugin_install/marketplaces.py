@@ -121,7 +121,7 @@ class Marketplaces:
     def _source(self, name: str) -> str:
         known = self._known()
         if name not in known:
-            raise UsageError(f"There is no marketplace {name!r}; add it first.")
+            raise UsageError(f'Marketplace "{name}" not found; add it first.')
         return known[name]
 
     def _fetch(self, origin: Origin) -> str:

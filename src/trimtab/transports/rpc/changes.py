@@ -8,6 +8,7 @@ from trimtab.contracts.errors import ConfigurationError, UsageError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.host.hosted import HostedSession
 from trimtab.models.catalog import ProviderSettings, SessionCatalog
+from trimtab.transports.rpc.folders import require_folder, require_folders
 from trimtab.transports.rpc.sandbox_setup import SandboxConfig, read_sandbox
 from trimtab.transports.rpc.setup import (
     AutopilotSettings,
@@ -89,14 +90,13 @@ async def apply_changes(hosted: HostedSession, changes: Changes) -> None:
     controls = hosted.live.controls
     _check_sandbox(hosted, changes)
     if changes.working_directory is not None:
-        await hosted.set_folder(changes.working_directory)
+        await hosted.set_folder(require_folder(changes.working_directory, controls.options.cwd))
     if fields := _changed_options(hosted, changes):
         controls.change_options(**fields)
     if changes.additional_directories is not None:
+        folders = require_folders(changes.additional_directories, controls.options.cwd)
         permissions = controls.options.permissions
-        controls.set_permissions(
-            msgspec.structs.replace(permissions, add_dirs=changes.additional_directories)
-        )
+        controls.set_permissions(msgspec.structs.replace(permissions, add_dirs=folders))
     if changes.skip_custom_instructions is not None and controls.setup.customizations is not None:
         controls.setup.customizations.loads_instructions = not changes.skip_custom_instructions
     if "customize" in fields or changes.skip_custom_instructions is not None:

@@ -23,14 +23,16 @@ from trimtab.host.hosted import HostedSession
 from trimtab.host.participants import Participant
 from trimtab.host.resumed_schedules import restore_schedules
 from trimtab.models.catalog import SessionCatalog
+from trimtab.models.choose import find_github_key
 from trimtab.providers.auth import Key
-from trimtab.providers.copilot import Copilot, Transports, find_token
+from trimtab.providers.copilot import Copilot, Transports
 from trimtab.providers.endpoints import ProviderChoice, from_environment
 from trimtab.providers.http import HttpClient
 from trimtab.providers.service import Service
 from trimtab.runtime.live import LiveSession
 from trimtab.session.pending_calls import waiting_calls
 from trimtab.transports.rpc.changes import apply_changes, changes_of
+from trimtab.transports.rpc.client_telemetry import ClientTelemetry
 from trimtab.transports.rpc.inference import ClientHttp, ClientSockets
 from trimtab.transports.rpc.mirror import ClientFiles, Mirror, fetch_session
 from trimtab.transports.rpc.peer import Peer
@@ -55,6 +57,7 @@ MANAGED = SessionManagedSettingsResolved(
 
 async def create(server: Server, peer: Peer, settings: SessionSettings) -> Then:
     """Create a session; its first events follow the reply."""
+    forward_telemetry(peer, settings)
     options = build_options(settings, server.session_defaults, server.cwd)
     if settings.trust_working_directory == "user":
         Trust(server.runtime.home).trust(options.cwd)
@@ -74,6 +77,7 @@ async def create(server: Server, peer: Peer, settings: SessionSettings) -> Then:
         hosted.attach(live)
         live.emit(MANAGED)
         report_ignored(live, settings)
+        keep_store_choice(live, settings)
         server.add(hosted)
         mirror(hosted, peer)
         await connect(hosted, settings)
@@ -81,8 +85,15 @@ async def create(server: Server, peer: Peer, settings: SessionSettings) -> Then:
     return Then(describe(hosted), lambda: participant.release(hosted.id))
 
 
+def forward_telemetry(peer: Peer, settings: SessionSettings) -> None:
+    """Send a client telemetry about its sessions if it asked for that."""
+    if peer.wants_telemetry or settings.enable_git_hub_telemetry_forwarding:
+        peer.telemetry = peer.telemetry or ClientTelemetry()
+
+
 async def resume(server: Server, peer: Peer, settings: SessionSettings) -> Then:
     """Join an open session, or reopen a stored one."""
+    forward_telemetry(peer, settings)
     session_id = settings.session_id or ""
     async with server.opening:
         hosted = server.sessions.get(session_id)
@@ -131,6 +142,7 @@ async def _reopen(
     hosted.attach(live)
     server.add(hosted)
     report_ignored(live, settings)
+    keep_store_choice(live, settings)
     mirror(hosted, peer, resumed=True)
     restore_schedules(hosted.live)
     if settings.continue_pending_work:
@@ -142,6 +154,13 @@ def report_ignored(live: LiveSession, settings: SessionSettings) -> None:
     """Warn about options of a client that have no effect here."""
     for message in find_ignored(settings):
         live.warn("option_without_effect", message)
+
+
+def keep_store_choice(live: LiveSession, settings: SessionSettings) -> None:
+    """Note beside the log if the session must stay out of the index of past sessions."""
+    wanted = settings.enable_session_store
+    if wanted is not None and wanted != live.folder.read_metadata().get("session_store", True):
+        live.folder.update_metadata(session_store=wanted)
 
 
 async def connect(hosted: HostedSession, settings: SessionSettings) -> None:
@@ -290,7 +309,7 @@ async def _through_client(
     env = {**server.env}
     if settings.git_hub_token:
         env["COPILOT_GITHUB_TOKEN"] = settings.git_hub_token
-    key = find_token(env, run_gh=False)
+    key = find_github_key(env, run_gh=False)
     if key is None:  # the client adds the credentials
         env.setdefault("COPILOT_API_URL", "https://api.githubcopilot.com")
         key = Key(source="the client")

@@ -29,6 +29,7 @@ from trimtab.transports.rpc.protocol import (
 )
 
 if TYPE_CHECKING:
+    from trimtab.transports.rpc.client_telemetry import ClientTelemetry
     from trimtab.transports.rpc.mirror import FileSystem
 
 Answerer = Callable[["Peer", str, msgspec.Raw], Awaitable[Any]]
@@ -59,9 +60,14 @@ class Peer(asyncio.Protocol):
         self.admits: Callable[[tuple[str, int], tuple[str, int]], bool] | None = None
         """Decides by the addresses of client and server whether a connection is served."""
         self.closed = False
+        self.on_socket = False
+        """True if the connection is a socket, not the standard streams."""
         self.dropped = 0
         self._missed: dict[str, int] = {}
         self.file_system: FileSystem | None = None
+        self.wants_telemetry = False
+        self.telemetry: ClientTelemetry | None = None
+        """Describes events as telemetry, for a client with a session that wants it."""
 
     def use(self, out: asyncio.WriteTransport, *, strict: bool) -> None:
         """Write to this transport. With `strict`, input that is not a frame ends the connection."""
@@ -76,6 +82,7 @@ class Peer(asyncio.Protocol):
                 transport.abort()
                 return
             transport.set_write_buffer_limits(high=1 << 16)
+            self.on_socket = True
             self.use(transport, strict=True)
 
     def data_received(self, data: bytes) -> None:
@@ -127,6 +134,10 @@ class Peer(asyncio.Protocol):
         if (missed := self._missed.pop(session_id, 0)) > 0:
             self._write(encode_event(session_id, describe_missed(event, missed)))
         self._write(encode_event(session_id, line))
+        if self.telemetry is not None:
+            described = self.telemetry.describe(session_id, event)
+            if described is not None:
+                self.notify("gitHubTelemetry.event", described)
 
     async def ask(self, method: str, params: JsonObject) -> Any:
         """Send the client a request and return its result. Raises `ClientGone` or `RpcError`.

@@ -16,6 +16,7 @@ from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.ids import timestamp
 from trimtab.contracts.options import SessionOptions
 from trimtab.host.loading import LoadRuntime, load_runtime
+from trimtab.providers.auth import GITHUB_TOKENS
 from trimtab.transports.rpc.dispatch import answer
 from trimtab.transports.rpc.peer import Peer
 from trimtab.transports.rpc.protocol import AUTHENTICATION_FAILED, FAILED, RpcError
@@ -34,6 +35,8 @@ CLOSING = 4.0
 """Seconds that sessions have to close when the server stops."""
 ANSWERING = 10.0
 """Seconds that GitHub has to answer about an account."""
+HANGING_UP = 0.05
+"""Seconds after which sockets are closed once the server was shut down."""
 LEAVING = 3.0
 """Seconds that clients have to disconnect after they shut the server down."""
 ABANDONED = 1800.0
@@ -53,6 +56,7 @@ class Server:
         load: LoadRuntime = load_runtime,
     ) -> None:
         self.env = env
+        self._given_env = env
         self._load = load
         self.defaults = defaults
         """The options that the flags of the server give its sessions."""
@@ -83,6 +87,17 @@ class Server:
         if self._runtime is None:
             self._runtime = self._load(self.env, self._listen)
         return self._runtime
+
+    def prefer_accounts(self, *, preferred: bool) -> None:
+        """Let the account that a client signed in to win over tokens in variables, or not.
+
+        Sessions that are open keep the token they have.
+        """
+        env = self._given_env
+        if preferred:
+            env = {name: value for name, value in env.items() if name not in GITHUB_TOKENS}
+        if env != self.env:
+            self.env, self._runtime = env, None
 
     def hide(self, values: Sequence[str]) -> None:
         """Hide these values in all present and future sessions."""
@@ -232,11 +247,19 @@ class Server:
         """Close all sessions and refuse every further call.
 
         The process ends when the last client has left, or a little later: the official clients
-        take a process that ends while they are connected for a crash.
+        take a process that ends while they are connected for a crash. Those on a port wait until
+        the connection is closed.
         """
         self._closed = True
         await self.close_sessions()
-        asyncio.get_running_loop().call_later(LEAVING, self.ended.set)
+        loop = asyncio.get_running_loop()
+        loop.call_later(HANGING_UP, self._hang_up)
+        loop.call_later(LEAVING, self.ended.set)
+
+    def _hang_up(self) -> None:
+        for peer in tuple(self.peers):
+            if peer.on_socket:
+                peer.close()
 
     async def close(self) -> None:
         """Close all sessions and connections, and wait until their telemetry is sent."""

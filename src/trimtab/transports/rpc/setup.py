@@ -23,6 +23,7 @@ from trimtab.customize.agents import read_given
 from trimtab.host.participants import Capabilities
 from trimtab.models.catalog import ModelSettings, ProviderSettings
 from trimtab.prompts.customize import change_sections
+from trimtab.transports.rpc.folders import require_folder, require_folders
 from trimtab.transports.rpc.sandbox_setup import SandboxConfig, read_sandbox
 
 
@@ -140,6 +141,9 @@ class SessionSettings(Capabilities, frozen=True, kw_only=True, rename="camel"):
     config_dir: str | None = None
     ask_user_variant: str | None = None
     auth_client_id_metadata_url: str | None = None
+    enable_git_hub_telemetry_forwarding: bool = False
+    enable_host_git_operations: bool | None = None
+    enable_session_store: bool | None = None
 
     def capabilities(self) -> Capabilities:
         return Capabilities(
@@ -176,11 +180,7 @@ def build_options(settings: SessionSettings, defaults: SessionOptions, cwd: str)
         raise ConfigurationError(
             "Cloud sessions need GitHub's service; create a local session (leave `cloud` out)."
         )
-    folder = os.path.abspath(os.path.join(cwd, settings.working_directory or cwd))
-    if not os.path.isdir(folder):
-        raise ConfigurationError(
-            f"no such directory: {folder}; set workingDirectory to an existing one."
-        )
+    folder = os.path.abspath(require_folder(settings.working_directory or cwd, cwd))
     if settings.managed_settings or settings.enable_managed_settings:
         raise ConfigurationError(
             "Managed settings cannot be applied here; leave managedSettings and "
@@ -208,11 +208,16 @@ def build_options(settings: SessionSettings, defaults: SessionOptions, cwd: str)
         customize=read_customizations(settings, defaults.customize, folder),
         permissions=msgspec.structs.replace(
             defaults.permissions,
-            add_dirs=(*defaults.permissions.add_dirs, *settings.additional_directories),
+            add_dirs=(
+                *defaults.permissions.add_dirs,
+                *require_folders(settings.additional_directories, folder),
+            ),
         ),
         large_output=read_large_output(settings.large_output),
         compaction=read_thresholds(settings.infinite_sessions),
         limits=read_limits(settings, defaults.limits),
+        reads_git=settings.enable_host_git_operations is not False,
+        session_store=settings.enable_session_store,
         reasoning_summary=settings.reasoning_summary not in (None, "none"),
         trust_folder=defaults.trust_folder or settings.trust_working_directory is not None,
         sandbox=defaults.sandbox if sandbox is None else sandbox.enabled,

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from trimtab.config.accounts import GITHUB, Account, Accounts
-from trimtab.contracts.errors import ModelError, UsageError
+from trimtab.contracts.errors import AuthenticationError, ModelError, UsageError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.models.choose import is_offline
 from trimtab.providers.auth import GITHUB_TOKENS, Key
@@ -188,19 +188,36 @@ class Login(msgspec.Struct):
 
 @methods.on("account.login", Login)
 async def log_in(call: Call, params: Login) -> JsonObject:
-    """Store an account and its token; new sessions use it unless a variable names a token.
+    """Store an account and its token; new sessions of this server use it from now on.
 
-    GitHub is asked for the name of the account if the client does not give it.
+    GitHub is asked for the name of the account, unless the client gives it and GitHub cannot be
+    reached. A token that GitHub rejects is not stored.
     """
     if not params.token.strip():
         raise UsageError("The token is empty; give the token of the account.")
-    login = params.login
-    if not login:
-        user = await call.server.fetch_user(Key(value=params.token, source="the request"))
-        login = str(user["login"])
+    login = await find_login(call, params)
     call.server.hide([params.token])
     account = Account(login=login, host=params.host.rstrip("/"), token=params.token)
-    return {"storedInVault": stored_accounts(call).add(account)}
+    stored = stored_accounts(call).add(account)
+    call.server.prefer_accounts(preferred=True)
+    return {"storedInVault": stored}
+
+
+async def find_login(call: Call, params: Login) -> str:
+    """Return the name of the account of a token. Raises `ModelError`."""
+    server = call.server
+    is_checked = params.host.rstrip("/") == GITHUB and not is_offline(server.defaults, server.env)
+    if params.login and not is_checked:
+        return params.login
+    try:
+        user = await server.fetch_user(Key(value=params.token, source="the request"))
+    except AuthenticationError:
+        raise
+    except ModelError:
+        if not params.login:
+            raise
+        return params.login
+    return params.login or str(user["login"])
 
 
 class Logout(msgspec.Struct, rename="camel"):
@@ -221,6 +238,8 @@ async def log_out(call: Call, params: Logout) -> JsonObject:
         wanted = known[0].id
     if any(account.id == wanted for account in known):
         accounts.remove(wanted or "")
+    if not accounts.list():
+        call.server.prefer_accounts(preferred=False)
     return {"hasMoreUsers": bool(accounts.list())}
 
 

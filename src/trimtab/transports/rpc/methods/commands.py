@@ -108,7 +108,9 @@ async def execute(call: Call, params: Execute) -> JsonObject:
 
 @methods.on("session.commands.handlePendingCommand", HandlePending)
 async def handle_pending(call: Call, params: HandlePending) -> JsonObject:
-    return {"success": call.session.questions.answer(params.request_id, params.error)}
+    """Take the outcome of a command; one that nobody waits for any more is accepted too."""
+    call.session.questions.answer(params.request_id, params.error)
+    return {"success": True}
 
 
 class Enqueue(msgspec.Struct, rename="camel"):

@@ -11,8 +11,9 @@ from trimtab.version import __version__
 methods = Methods()
 
 
-class Connect(msgspec.Struct):
+class Connect(msgspec.Struct, rename="camel"):
     token: str | None = None
+    enable_git_hub_telemetry_forwarding: bool = False
 
 
 class Ping(msgspec.Struct):
@@ -22,6 +23,7 @@ class Ping(msgspec.Struct):
 @methods.on("connect", Connect)
 async def connect(call: Call, params: Connect) -> JsonObject:
     call.server.authenticate(call.peer, params.token)
+    call.peer.wants_telemetry = params.enable_git_hub_telemetry_forwarding
     return {"ok": True, "protocolVersion": VERSION, "version": __version__}
 
 

@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Collection, Sequence
 from contextlib import suppress
+from functools import partial
+from itertools import islice
 from typing import Literal
 
 import msgspec
@@ -45,9 +47,10 @@ async def read(call: Call, params: Read) -> JsonObject:
     if not backward and params.wait_ms > 0 and not _has_type(events[position:], wanted):
         await _next_event(live, min(params.wait_ms, 60_000) / 1000, wanted)
         events = live.read_events()
-    chunk, cursor, more = cut_page(events, position, params.max, backward=backward)
+    page = cut_page if wanted is None else partial(cut_filtered_page, wanted=wanted)
+    chunk, cursor, more = page(events, position, params.max, backward=backward)
     return {
-        "events": [line for line in chunk if wanted is None or peek(line).type in wanted],
+        "events": chunk,
         "cursor": cursor,
         "hasMore": more,
         "cursorStatus": status,
@@ -64,6 +67,27 @@ def cut_page(
         return events[start:position], f"b{start}", start > 0
     end = min(len(events), position + size)
     return events[position:end], str(end), end < len(events)
+
+
+def cut_filtered_page(
+    events: Sequence[msgspec.Raw],
+    position: int,
+    size: int,
+    *,
+    backward: bool,
+    wanted: Collection[str],
+) -> tuple[Sequence[msgspec.Raw], str, bool]:
+    """Return a page of the events of some types, like `cut_page`; other events are skipped."""
+    size = max(1, min(size, MAX_PAGE))
+    places = range(position - 1, -1, -1) if backward else range(position, len(events))
+    matching = (place for place in places if peek(events[place]).type in wanted)
+    found = list(islice(matching, size))
+    more = next(matching, None) is not None
+    if backward:
+        chunk = [events[place] for place in reversed(found)]
+        return chunk, f"b{found[-1] if more else 0}", more
+    end = found[-1] + 1 if more else len(events)
+    return [events[place] for place in found], str(end), more
 
 
 class ReadStored(msgspec.Struct):

@@ -5,6 +5,7 @@ import msgspec
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.run import Prompt
+from trimtab.fleet.session_fleet import can_have_worktrees, share_folder
 from trimtab.transports.rpc.dispatch import Call, Methods
 from trimtab.transports.rpc.methods.session import name_attachment
 
@@ -30,7 +31,10 @@ async def start(call: Call, params: Start) -> JsonObject:
         attachments=tuple(map(name_attachment, params.attachments)),
         billable=params.billable is not False,
     )
-    await live.start_fleet(live, goal)
+    if can_have_worktrees(live):
+        await live.start_fleet(live, goal)
+    else:
+        share_folder(live, goal)
     if params.wait:
         await live.tasks.wait_quiet()
     return {"started": True}

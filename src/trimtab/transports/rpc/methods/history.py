@@ -1,9 +1,11 @@
 """Truncates, rewinds and compacts the history of a session."""
 
+from importlib.resources import files
+
 import msgspec
 
 from trimtab.agents.carryover import SessionCarryover
-from trimtab.contracts.errors import UsageError
+from trimtab.contracts.errors import ModelError, UsageError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.session import SessionSnapshotRewind
 from trimtab.providers.tokens import counter_for
@@ -163,12 +165,24 @@ async def abort_compaction(call: Call, params: Nothing) -> JsonObject:
 
 @methods.on("session.history.summarizeForHandoff")
 async def summarize(call: Call, params: Nothing) -> JsonObject:
-    """Return the prompts, the plan, the todos and the changed files; no model is asked."""
+    """Return the model's summary, and the prompts, the plan, the todos and the changed files.
+
+    If the model cannot be asked, those others are the summary, and a warning says so.
+    """
     live = call.session.live
     carryover = SessionCarryover(
         live.folder, live.controls.setup.todos, live.projections.changes, "", _ask_no_model
     )
-    return {"summary": await carryover.carry(MAX_SUMMARY)}
+    facts = await carryover.carry(MAX_SUMMARY)
+    if not live.projections.conversation.messages:
+        return {"summary": facts}
+    question = files(__package__).joinpath("handoff.md").read_text("utf-8")
+    try:
+        told = await live.ask_aside(question)
+    except (ModelError, UsageError) as error:
+        live.warn("handoff_without_model", f"The model wrote no summary: {error}")
+        return {"summary": facts}
+    return {"summary": f"{told}\n\n{facts}"}
 
 
 async def _ask_no_model() -> None:

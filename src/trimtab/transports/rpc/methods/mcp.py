@@ -198,7 +198,10 @@ async def start_server(call: Call, params: StartServer) -> None:
 
 @methods.on("session.mcp.stopServer", Server)
 async def stop_server(call: Call, params: Server) -> None:
-    await _switch(call, params.server_name, enabled=False)
+    """Stop a server; to stop one that does not run is not an error."""
+    await _servers(call).start()
+    if _servers(call).has(params.server_name):
+        await _switch(call, params.server_name, enabled=False)
 
 
 @methods.on("session.mcp.restartServer", StartServer)
@@ -215,16 +218,28 @@ async def _configure(call: Call, params: StartServer) -> None:
 
 
 async def _switch(call: Call, name: str, *, enabled: bool) -> None:
-    await _servers(call).start()
-    await _servers(call).switch(name, enabled=enabled)
+    """Switch a server of the session, or keep the choice for one that is added later."""
+    servers = _servers(call)
+    await servers.start()
+    if not servers.has(name):
+        controls = call.session.live.controls
+        others = [other for other in controls.options.customize.disabled_servers if other != name]
+        disabled = tuple(others) if enabled else (*others, name)
+        controls.change_options(customize=controls.with_customize(disabled_servers=disabled))
+        return
+    await servers.switch(name, enabled=enabled)
     if enabled:
-        await _servers(call).find(name).hurry()
+        await servers.find(name).hurry()
 
 
 async def _require_connected(call: Call, name: str) -> None:
-    """Raise `UsageError` if a server that was started has failed; a slow one may still connect."""
+    """Raise `UsageError` if a server failed or wants a sign-in; a slow one may still connect."""
     server = _servers(call).find(name)
     await server.hurry()
+    if server.status == "needs-auth":
+        raise UsageError(
+            f'MCP server "{name}" requires authentication; sign in with session.mcp.oauth.login.'
+        )
     if server.status == "failed":
         raise UsageError(f"The MCP server {name} could not be started: {server.error}.")
 
@@ -291,7 +306,7 @@ def _user_servers(call: Call) -> UserServers:
 
 def _check(params: Configuration) -> None:
     if not params.name.strip():
-        raise UsageError("The server has no name; set name.")
+        raise UsageError("MCP server name cannot be empty; set name.")
     if not (params.config.get("command") or params.config.get("url")):
         raise UsageError(
             f"The server {params.name!r} has neither a command nor a url; set one of them."

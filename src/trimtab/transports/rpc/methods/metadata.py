@@ -16,6 +16,7 @@ from trimtab.contracts.run import Measured
 from trimtab.providers.tokens import counter_for
 from trimtab.runtime.live import LiveSession
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
+from trimtab.transports.rpc.folders import require_folder
 from trimtab.transports.rpc.methods.workspaces import describe_workspace
 
 methods = Methods()
@@ -59,7 +60,8 @@ class WorkingDirectory(msgspec.Struct, rename="camel"):
 
 @methods.on("session.metadata.setWorkingDirectory", WorkingDirectory)
 async def set_working_directory(call: Call, params: WorkingDirectory) -> JsonObject:
-    await call.session.set_folder(params.working_directory)
+    cwd = call.session.live.controls.options.cwd
+    await call.session.set_folder(require_folder(params.working_directory, cwd))
     return {"workingDirectory": call.session.live.controls.options.cwd}
 
 

@@ -11,6 +11,7 @@ from trimtab.providers.copilot import Copilot
 from trimtab.providers.service import Service
 from trimtab.runtime.live import LiveSession
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
+from trimtab.transports.rpc.methods.account import find_account, stored_accounts
 from trimtab.transports.rpc.server import Server
 from trimtab.transports.rpc.setup import read_vision
 
@@ -32,14 +33,30 @@ class AddProviders(msgspec.Struct):
     models: tuple[ModelSettings, ...] = ()
 
 
-@methods.on("models.list")
-async def list_models(call: Call, params: Nothing) -> JsonObject:
-    return {"models": await find_models(call.server)}
+class ListModels(msgspec.Struct, rename="camel"):
+    """The account whose models are listed: by its token, or as `account.getAllUsers` names it."""
+
+    git_hub_token: str | None = None
+    selection_id: str | None = None
 
 
-async def find_models(server: Server) -> list[JsonObject]:
-    """Return the chat models of the service in the environment, as the service describes them."""
-    return [dict(model) for model in await server.runtime.list_models() if is_chat_model(model)]
+@methods.on("models.list", ListModels)
+async def list_models(call: Call, params: ListModels) -> JsonObject:
+    token = params.git_hub_token
+    if token is None and params.selection_id is not None:
+        token = stored_accounts(call).token(find_account(call, params.selection_id))
+    return {"models": await find_models(call.server, token)}
+
+
+async def find_models(server: Server, token: str | None = None) -> list[JsonObject]:
+    """Return the chat models of the service, as it describes them, for a token or the usual one."""
+    runtime = server.runtime_for(token)
+    return [dict(model) for model in await runtime.list_models() if is_offered(model)]
+
+
+def is_offered(model: JsonObject) -> bool:
+    """Return False for models that the service wants nobody to choose."""
+    return is_chat_model(model) and model.get("model_picker_enabled") is not False
 
 
 def is_chat_model(model: JsonObject) -> bool:

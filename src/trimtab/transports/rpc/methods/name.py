@@ -45,7 +45,7 @@ async def set_auto_name(call: Call, params: SetAuto) -> JsonObject:
 
 def check_name(name: str) -> None:
     if not name.strip():
-        raise UsageError("The name of a session cannot be empty; choose one.")
+        raise UsageError("Session name cannot be empty; choose one.")
     if name != name.strip() or len(name) > MAX_LENGTH or not name.isprintable():
         raise UsageError(
             f"A name has 1 to {MAX_LENGTH} printable characters and no spaces around it; choose "

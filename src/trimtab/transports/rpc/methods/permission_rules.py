@@ -15,6 +15,7 @@ from trimtab.permissions.approvals import to_rules
 from trimtab.permissions.rules import parse_rule
 from trimtab.policy.saved_approvals import SavedApprovals
 from trimtab.transports.rpc.dispatch import Call, Methods
+from trimtab.transports.rpc.folders import require_folder, require_folders
 
 methods = Methods()
 SOURCES = {"session": ("for-session",), "location": ("for-location", "location")}
@@ -50,7 +51,7 @@ async def is_trusted(call: Call, params: Path) -> JsonObject:
 @methods.on("session.permissions.folderTrust.addTrusted", Path)
 async def add_trusted(call: Call, params: Path) -> JsonObject:
     """Trust a folder for good; sessions that are opened there later use its configuration."""
-    Trust(call.server.runtime.home).trust(params.path)
+    Trust(call.server.runtime.home).trust(require_folder(params.path))
     return {"success": True}
 
 
@@ -203,7 +204,8 @@ async def configure(call: Call, params: Configure) -> JsonObject:
         changes["allow_all_paths"] = params.paths.unrestricted
         changes["temp_dir"] = params.paths.include_temp_directory
         if params.paths.additional_directories is not None:
-            changes["add_dirs"] = (*own.add_dirs, *params.paths.additional_directories)
+            named = require_folders(params.paths.additional_directories, controls.options.cwd)
+            changes["add_dirs"] = (*own.add_dirs, *named)
     if params.urls is not None:
         changes["allow_all_urls"] = params.urls.unrestricted
     given = {name: value for name, value in changes.items() if value is not None}

@@ -10,6 +10,7 @@ from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.permission import PermissionRequested
 from trimtab.contracts.permission import Answer
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
+from trimtab.transports.rpc.folders import require_folder
 
 methods = Methods()
 
@@ -108,7 +109,7 @@ class AddPath(msgspec.Struct):
 async def add_path(call: Call, params: AddPath) -> JsonObject:
     controls = call.session.live.controls
     rules = controls.options.permissions
-    folders = (*rules.add_dirs, params.path)
+    folders = (*rules.add_dirs, require_folder(params.path))
     controls.set_permissions(msgspec.structs.replace(rules, add_dirs=folders))
     return {"success": True}
 
@@ -121,7 +122,8 @@ async def list_paths(call: Call, params: Nothing) -> JsonObject:
 
 @methods.on("session.permissions.paths.updatePrimary", AddPath)
 async def set_primary_path(call: Call, params: AddPath) -> JsonObject:
-    await call.session.set_folder(params.path)
+    cwd = call.session.live.controls.options.cwd
+    await call.session.set_folder(require_folder(params.path, cwd))
     return {"success": True}
 
 

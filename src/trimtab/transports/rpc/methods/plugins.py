@@ -189,8 +189,16 @@ async def remove_marketplace(call: Call, params: Remove) -> JsonObject:
     dependent = [plugin.name for plugin in installed if plugin.marketplace == params.name]
     if dependent and not params.force:
         return {"removed": False, "dependentPlugins": dependent}
-    _marketplaces(call).remove(params.name)
+    marketplaces, store = _marketplaces(call), _store(call)
+    await _in_thread(lambda: _remove(marketplaces, store, params.name, dependent))
     return {"removed": True}
+
+
+def _remove(marketplaces: Marketplaces, store: PluginStore, name: str, plugins: list[str]) -> None:
+    """Remove a marketplace and the plugins that came from it."""
+    marketplaces.remove(name)
+    for plugin in plugins:
+        store.uninstall(plugin)
 
 
 async def _update(call: Call, name: str) -> JsonObject:
@@ -237,7 +245,7 @@ def _find(call: Call, name: str) -> Installed:
     for plugin in read_registry(call.server.runtime.home):
         if plugin.name == name:
             return plugin
-    raise UsageError(f"There is no installed plugin {name!r}; see plugins.list.")
+    raise UsageError(f'Plugin "{name}" is not installed; see plugins.list.')
 
 
 def _count_skills(installed: Installed) -> int:

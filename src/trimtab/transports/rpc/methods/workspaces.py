@@ -283,7 +283,7 @@ def _inside(call: Call, path: str) -> str:
     target = os.path.realpath(os.path.join(root, path))
     if not target.startswith(root + os.sep):
         raise UsageError(
-            f"The path {path!r} leaves the workspace files directory; give a relative path."
+            f"Path must be within the workspace files directory: {path!r}; give a relative path."
         )
     return target
 

@@ -20,7 +20,7 @@ async def test_files_of_the_workspace_are_measured_and_renamed(sdk: Sdk) -> None
         await files.rename_path(rename("a.txt", "sub/b.txt"))
         assert (await files.list_files()).files == ["sub/b.txt"]
         for source, target in (("sub/b.txt", "../out.txt"), ("../plan.md", "b.txt")):
-            with pytest.raises(Exception, match="leaves the workspace files directory"):
+            with pytest.raises(Exception, match="within the workspace files directory"):
                 await files.rename_path(rename(source, target))
         with pytest.raises(Exception, match="No such file"):
             await files.stat_file(rpc.WorkspacesStatFileRequest(path="a.txt"))
