@@ -37,7 +37,7 @@ async def run(*args: str, cwd: Path, env: dict[str, str]) -> str:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    async with asyncio.timeout(110):
+    async with asyncio.timeout(280):
         out, err = await process.communicate()
     assert process.returncode == 0, err.decode()[-2000:]
     return out.decode()
