@@ -48,9 +48,12 @@ class Actions:
         self.reports_focus = False
 
     def on_key(self) -> None:
-        """Note that a key was pressed: a question must not be answered by what follows it."""
+        """Note that a key arrives: a question must not be answered by what follows it."""
+        self._tui.asking.on_key(time.monotonic())
+
+    def after_key(self) -> None:
+        """Count the keys, after the action of each has run."""
         self._keys += 1
-        self._tui.asking.on_typed(time.monotonic())
 
     def begin_prefix(self) -> None:
         """Let the next key stand for something else."""
@@ -81,7 +84,7 @@ class Actions:
 
     def captures_keys(self) -> bool:
         """Return True if a panel or a question takes printable keys."""
-        return self._tui.panel is not None or self._tui.asking.is_ready(time.monotonic())
+        return self._tui.panel is not None or self._tui.asking.may_answer
 
     def press_key(self, key: str) -> bool:
         """Give a printable key to the panel or question; return False if it is for the editor."""
@@ -89,7 +92,7 @@ class Actions:
         if tui.panel is not None:
             tui.panel.type(key)
             return True
-        if tui.asking.current is None or not tui.asking.is_ready(time.monotonic()):
+        if not tui.asking.may_answer:
             return False
         taken = tui.asking.press(key)
         self._begin_words()
@@ -136,7 +139,7 @@ class Actions:
             tui.panel.choose()
         elif tui.asking.typing_words:
             self._send_words(tui.editor.expanded.strip())
-        elif not tui.editor.text and tui.asking.is_ready(time.monotonic()):
+        elif not tui.editor.text and tui.asking.may_answer:
             tui.asking.confirm()
             self._begin_words()
         elif self._completes():
@@ -302,7 +305,7 @@ class Actions:
             tui.panel.move(step)
         elif tui.completer.menu is not None:
             tui.completer.move(step)
-        elif tui.asking.is_ready(time.monotonic()) and not tui.editor.text:
+        elif tui.asking.may_answer and not tui.editor.text:
             tui.asking.move(step)
         elif step < 0 and not tui.editor.text and self._take_back():
             return
@@ -447,7 +450,7 @@ class Actions:
         elif tui.panel is not None:
             self._close_panel()
         elif tui.asking.current is not None:
-            if tui.asking.is_ready(now) or tui.asking.typing_words:
+            if tui.asking.may_answer or tui.asking.typing_words:
                 tui.asking.escape()
         elif tui.busy:
             self._stop_turn()

@@ -105,7 +105,8 @@ def build_application(
     renderer.on_render = actions.request_frame
     app.renderer = renderer
     app.ttimeoutlen = app.timeoutlen = ESCAPE_SECONDS
-    app.key_processor.after_key_press += lambda _: actions.on_key()
+    app.key_processor.before_key_press += lambda _: actions.on_key()
+    app.key_processor.after_key_press += lambda _: actions.after_key()
     return app
 
 
