@@ -202,6 +202,28 @@ async def test_a_wrong_command_costs_nothing_and_names_the_nearest(cli: Cli) -> 
         assert not server.requests
 
 
+async def test_own_commands_are_told_to_the_model_stopped_by_control_c_and_shown_again(
+    cli: Cli,
+) -> None:
+    async with serving([{"text": "One."}, {"text": "Two."}]) as server:
+        async with talking(cli.use(server), "-i", "first") as terminal:
+            await terminal.shows(r"One\.\s+> $")
+            terminal.type("!echo seen-$((40 + 2)); sleep 60\n")
+            await terminal.shows("seen-42")
+            terminal.type("\x03")
+            await terminal.shows(r"ended by SIGINT\s+> $")
+            terminal.type("!!echo kept-$((40 + 3))\n")
+            await terminal.shows(r"kept-43\s+> $")
+        async with talking(cli, "--continue") as terminal:
+            await terminal.shows(r"! echo seen-.*\s+seen-42\s+ended by SIGINT")
+            await terminal.shows(r"kept-43[\s\S]*> $")
+            terminal.type("second\n")
+            await terminal.shows(r"Two\.\s+> $")
+    told = prompts(server)[-1]
+    assert "<user_command exit_code=-2>\n$ echo seen-$((40 + 2)); sleep 60\nseen-42\n" in told
+    assert "kept" not in told
+
+
 async def test_clear_begins_a_new_session_and_keeps_the_old_one(cli: Cli) -> None:
     replies = [{"text": "One."}, {"text": "Two."}]
     async with serving(replies) as server, talking(cli.use(server)) as terminal:

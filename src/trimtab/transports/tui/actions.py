@@ -7,7 +7,6 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
-import msgspec
 from prompt_toolkit.key_binding.vi_state import InputMode
 
 from trimtab.commands.absent import ABSENT
@@ -15,6 +14,7 @@ from trimtab.commands.table import find_command
 from trimtab.contracts.errors import TrimtabError, UsageError
 from trimtab.contracts.run import Prompt
 from trimtab.contracts.text import count
+from trimtab.host.recorded_commands import tell_model
 from trimtab.host.requests import handle_request
 from trimtab.transports.tui import local_commands, other_programs, own_shell
 from trimtab.transports.tui.editor import Draft
@@ -250,11 +250,8 @@ class Actions:
         if find_command(live, text) is not None:
             mode = "enqueue"  # a command waits until the agent is done
         if tui.own_output and not text.startswith("/"):  # else it would not be a command any more
-            told = "\n\n".join(tui.own_output)
-            tui.own_output = []
-            prompt = msgspec.structs.replace(
-                prompt, display=prompt.display or prompt.text, text=f"{told}\n\n{prompt.text}"
-            )
+            told, tui.own_output = tui.own_output, []
+            prompt = tell_model(prompt, told)
         handle_request(live, prompt, mode="immediate" if mode == "immediate" else "enqueue")
 
     def insert_newline(self) -> None:

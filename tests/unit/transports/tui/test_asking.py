@@ -1,7 +1,5 @@
 """The line of questions: which key answers, and which belongs to the draft."""
 
-from typing import Any
-
 from trimtab.transports.tui.asking import Asking
 from trimtab.transports.tui.questions import GUARD, Asked, Choice
 
@@ -10,7 +8,7 @@ class Person:
     """Reads questions and presses keys; `answers` is what reached the agent."""
 
     def __init__(self, *ids: str) -> None:
-        self.answers: list[tuple[str, Any]] = []
+        self.answers: list[tuple[str, str]] = []
         self.asking = Asking(lambda _: None)
         for name in ids:
             self.ask(name)
@@ -26,7 +24,12 @@ class Person:
                 Choice(label="no", keys=("4", "n"), value="no"),
             ),
         )
-        self.asking.put(asked, lambda value: self.answers.append((name, value)) is None)
+
+        def answer(value: str) -> bool:
+            self.answers.append((name, value))
+            return True
+
+        self.asking.put(asked, answer)
 
     def sees(self, now: float) -> None:
         self.asking.on_shown(now)
