@@ -176,7 +176,7 @@ class Actions:
         text = tui.editor.take()
         tui.app.vi_state.input_mode = InputMode.INSERT
         self._end_command()
-        tui.history.add(text)
+        tui.history.add(text, images)
         self._tell_history()
         if tui.live is None:
             tui.unsent.append((text, mode, images))
@@ -471,7 +471,7 @@ class Actions:
 
     def _clear_draft(self) -> None:
         tui = self._tui
-        tui.history.add(tui.editor.expanded)
+        tui.editor.remember()
         tui.editor.clear()
         if not self._end_command():
             tui.say_briefly("The draft is in the history: Up brings it back.")
@@ -482,7 +482,8 @@ class Actions:
         for draft in (self._saved_draft, self._aside or Draft(), editor.save()):
             editor.restore(draft)
             if editor.text.strip():
-                self._tui.history.add(editor.take())
+                editor.remember()
+                editor.clear()
                 kept = True
         return kept
 
