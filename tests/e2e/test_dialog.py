@@ -11,6 +11,7 @@ import pytest
 from clikit import Cli, bash, serving
 from hookkit import write_hooks
 from terminalkit import start, talking
+from tuikit import open_terminal
 
 MARK = r"\n\? $"
 PROMPT = r"> $"
@@ -200,6 +201,22 @@ async def test_a_wrong_command_costs_nothing_and_names_the_nearest(cli: Cli) -> 
             await terminal.shows(said)
         await terminal.shows(PROMPT)
         assert not server.requests
+
+
+@pytest.mark.parametrize("arguments", [("-p", "go"), ("-i", "go")], ids=["headless", "dialog"])
+async def test_a_dumb_terminal_gets_no_sequences(cli: Cli, arguments: tuple[str, ...]) -> None:
+    cli.env["TERM"] = "dumb"
+    script = [{"tools": [bash("echo out; exit 3")]}, {"text": "Done."}]
+    async with (
+        serving(script) as server,
+        open_terminal(cli.use(server), *arguments, "--allow-all") as terminal,
+    ):
+        await terminal.shows(r"exit code 3[\s\S]*Done\.")
+        if arguments[0] == "-i":
+            await terminal.shows(r">$")
+            terminal.type("\x04")
+        assert await terminal.ends() == 0
+    assert b"\x1b" not in terminal.bytes
 
 
 async def test_own_commands_are_told_to_the_model_stopped_by_control_c_and_shown_again(
