@@ -18,6 +18,7 @@ from trimtab.host.recorded_commands import tell_model
 from trimtab.host.requests import handle_request
 from trimtab.transports.tui import local_commands, other_programs, own_shell
 from trimtab.transports.tui.editor import Draft
+from trimtab.transports.tui.keyboard import take_typed
 from trimtab.transports.tui.keys import KEYS
 from trimtab.transports.tui.panels import rewind_panel, search_panel
 from trimtab.transports.tui.questions import Asked, explain
@@ -544,5 +545,11 @@ class Actions:
             tui.leave()
 
     def suspend(self) -> None:
-        """Stop the program as the shell's job control does, and come back with `fg`."""
+        """Stop the program as the shell's job control does, and come back with `fg`.
+
+        Keys that arrived together with this one were meant for the shell. They cannot be given
+        back, so they join the draft; Enter among them must not send it.
+        """
+        if (text := take_typed(self._tui.app)) and self._tui.panel is None:
+            self._tui.editor.buffer.insert_text(text)
         asyncio.get_running_loop().call_soon(other_programs.suspend, self._tui)
