@@ -73,7 +73,7 @@ async def record() -> None:
         await terminal.shows("passes")
         await terminal.ready()
         draw(terminal, "session")
-        terminal.type("/")
+        terminal.type("/co")
         await terminal.sees("/compact")
         draw(terminal, "commands")
 

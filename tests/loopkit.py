@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -126,8 +127,8 @@ def call(name: str = "echo", **arguments: Any) -> dict[str, Any]:
 
 
 def no_context(_run: Run, _call_id: str) -> Any:
-    """The tools here need none."""
-    return None
+    """The tools here need none; nothing was printed."""
+    return SimpleNamespace(printed="")
 
 
 def make_run(

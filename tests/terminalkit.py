@@ -79,7 +79,7 @@ async def start(
     """
     master, slave = pair or pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    cli.env["TERM"] = "xterm-256color"
+    cli.env.setdefault("TERM", "xterm-256color")
     process = await asyncio.create_subprocess_exec(
         *(program or (TRIMTAB,)),
         *args,

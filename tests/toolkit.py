@@ -59,6 +59,10 @@ class Bench:
         self.shown.append(text)
 
     @property
+    def printed(self) -> str:
+        return "".join(self.shown)
+
+    @property
     def agents(self) -> "BenchAgents":
         return BenchAgents()
 

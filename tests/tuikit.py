@@ -152,7 +152,7 @@ async def open_terminal(
     """Start the program in a terminal of this size; it is killed if it has not ended."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
-    cli.env["TERM"] = "xterm-256color"
+    cli.env.setdefault("TERM", "xterm-256color")
     process = await asyncio.create_subprocess_exec(
         TRIMTAB,
         *args,

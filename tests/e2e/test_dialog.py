@@ -11,6 +11,7 @@ import pytest
 from clikit import Cli, bash, serving
 from hookkit import write_hooks
 from terminalkit import start, talking
+from tuikit import open_terminal
 
 MARK = r"\n\? $"
 PROMPT = r"> $"
@@ -200,6 +201,44 @@ async def test_a_wrong_command_costs_nothing_and_names_the_nearest(cli: Cli) -> 
             await terminal.shows(said)
         await terminal.shows(PROMPT)
         assert not server.requests
+
+
+@pytest.mark.parametrize("arguments", [("-p", "go"), ("-i", "go")], ids=["headless", "dialog"])
+async def test_a_dumb_terminal_gets_no_sequences(cli: Cli, arguments: tuple[str, ...]) -> None:
+    cli.env["TERM"] = "dumb"
+    script = [{"tools": [bash("echo out; exit 3")]}, {"text": "Done."}]
+    async with (
+        serving(script) as server,
+        open_terminal(cli.use(server), *arguments, "--allow-all") as terminal,
+    ):
+        await terminal.shows(r"exit code 3[\s\S]*Done\.")
+        if arguments[0] == "-i":
+            await terminal.shows(r">$")
+            terminal.type("\x04")
+        assert await terminal.ends() == 0
+    assert b"\x1b" not in terminal.bytes
+
+
+async def test_own_commands_are_told_to_the_model_stopped_by_control_c_and_shown_again(
+    cli: Cli,
+) -> None:
+    async with serving([{"text": "One."}, {"text": "Two."}]) as server:
+        async with talking(cli.use(server), "-i", "first") as terminal:
+            await terminal.shows(r"One\.\s+> $")
+            terminal.type("!echo seen-$((40 + 2)); sleep 60\n")
+            await terminal.shows("seen-42")
+            terminal.type("\x03")
+            await terminal.shows(r"ended by SIGINT\s+> $")
+            terminal.type("!!echo kept-$((40 + 3))\n")
+            await terminal.shows(r"kept-43\s+> $")
+        async with talking(cli, "--continue") as terminal:
+            await terminal.shows(r"! echo seen-.*\s+seen-42\s+ended by SIGINT")
+            await terminal.shows(r"kept-43[\s\S]*> $")
+            terminal.type("second\n")
+            await terminal.shows(r"Two\.\s+> $")
+    told = prompts(server)[-1]
+    assert "<user_command exit_code=-2>\n$ echo seen-$((40 + 2)); sleep 60\nseen-42\n" in told
+    assert "kept" not in told
 
 
 async def test_clear_begins_a_new_session_and_keeps_the_old_one(cli: Cli) -> None:

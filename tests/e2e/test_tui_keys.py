@@ -2,12 +2,15 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import termios
+from pathlib import Path
 
 import pytest
 
 from clikit import Cli, bash, serving
+from gitkit import git
 from tuikit import conversing, open_terminal, prompts
 
 
@@ -143,6 +146,30 @@ async def test_unknown_sequences_and_broken_bytes_type_nothing(cli: Cli) -> None
         assert "rgb" not in terminal.visible
         terminal.type("\x15")
         await terminal.ready()
+
+
+@pytest.mark.needs("git")
+async def test_leaving_does_not_wait_for_the_list_of_files(cli: Cli, tmp_path: Path) -> None:
+    real, go = shutil.which("git"), tmp_path / "go"
+    slow = tmp_path / "bin" / "git"
+    slow.parent.mkdir()
+    slow.write_text(
+        "#!/bin/sh\n"
+        f'case "$*" in *ls-files*--others*) until [ -e {go} ]; do sleep 0.05; done;; esac\n'
+        f'exec {real} "$@"\n'
+    )
+    slow.chmod(0o755)
+    git(cli.cwd, "init", "-q")
+    cli.env["PATH"] = f"{slow.parent}:{cli.env['PATH']}"
+    try:
+        async with serving([]) as server, open_terminal(cli.use(server)) as terminal:
+            await terminal.ready()
+            terminal.type("@")
+            await terminal.sees("› @")
+            terminal.type("\x7f\x04")
+            assert await terminal.ends() == 0
+    finally:
+        go.touch()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])

@@ -40,6 +40,20 @@ async def test_without_any_model_it_says_what_to_do_and_escape_leaves(cli: Cli) 
     assert "OPENAI_API_KEY" in terminal.text
 
 
+async def test_the_picker_of_models_and_the_status_line_tell_one_window(cli: Cli) -> None:
+    async with (
+        serving([{"text": "Hello."}]) as server,
+        conversing(cli.use(server), "-i", "hello") as terminal,
+    ):
+        await terminal.shows(r"Hello\.")
+        await terminal.sees(r"\d+ % of 64k")  # assumed: nobody has told
+        terminal.type("/model\r")
+        await terminal.sees(r"scripted +128k tokens")
+        await terminal.sees(r"\d+ % of 128k")
+        terminal.type("\x1b")
+        await terminal.ready()
+
+
 async def test_a_resumed_session_shows_its_past_as_it_was_shown(cli: Cli) -> None:
     script = [{"tools": [CREATE]}, {"text": "Made **it**."}, {"text": "Again."}]
     async with serving(script) as server:

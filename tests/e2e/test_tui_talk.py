@@ -1,5 +1,9 @@
 """A conversation in the inline interface: answers, tools, questions, in a real terminal."""
 
+import json
+
+import pytest
+
 from clikit import Cli, bash, serving
 from gitkit import git
 from tuikit import conversing, open_terminal
@@ -77,6 +81,22 @@ async def test_keys_typed_before_a_question_can_be_read_belong_to_the_draft(cli:
         assert not (cli.cwd / "made").exists()
         terminal.type("\x15")
         await terminal.sees("Ask anything")
+
+
+@pytest.mark.parametrize("mode", ["emacs", "vi"])
+async def test_escape_answers_a_question_with_no(cli: Cli, mode: str) -> None:
+    (cli.home / "settings.json").write_text(json.dumps({"editorMode": mode}))
+    script = [{"tools": [bash("touch made")]}, {"text": "Next."}]
+    async with (
+        serving(script) as server,
+        conversing(cli.use(server), "-i", "make it") as terminal,
+    ):
+        await terminal.sees(r"Run this command\?")
+        await terminal.may_answer()
+        terminal.type("\x1b")
+        await terminal.shows("rejected")
+        await terminal.ready()
+    assert not (cli.cwd / "made").exists()
 
 
 async def test_a_question_never_hides_a_part_of_the_command(cli: Cli) -> None:

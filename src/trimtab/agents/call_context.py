@@ -1,6 +1,7 @@
 """The context of a tool call: the workspace as the call may access it, and its output limits."""
 
 import sys
+from collections import deque
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from trimtab.contracts.sql import SqlDatabase
 
 DEFAULT_OUTPUT_LIMIT = 20 * 1024
+KEPT_OUTPUT = 16 * 1024
+"""Characters of a running call's output that are recorded if it is interrupted."""
 BYTES_PER_PROMPT_TOKEN = 2
 """Bounds output to half of the prompt limit, at four bytes a token."""
 
@@ -40,11 +43,20 @@ class CallContext(msgspec.Struct, frozen=True, kw_only=True):
     hard_limit: int
     run: Run
     command_env: Mapping[str, str] = {}
+    shown: deque[str] = msgspec.field(default_factory=deque)
+    """The last texts that `progress` was given."""
 
     def progress(self, text: str) -> None:
+        self.shown.append(text)
+        while len(self.shown) > 1 and sum(map(len, self.shown)) > KEPT_OUTPUT:
+            self.shown.popleft()
         self.session.emit(
             ToolExecutionPartialResult(tool_call_id=self.call_id, partial_output=text)
         )
+
+    @property
+    def printed(self) -> str:
+        return "".join(self.shown)[-KEPT_OUTPUT:]
 
     @property
     def agents(self) -> AgentsPort:

@@ -78,8 +78,12 @@ def build_text(
     from trimtab.transports.headless.text import Style, TextOutput
 
     terminal = os.isatty(2)
-    colour = terminal and "no_color" not in values and not os.environ.get("NO_COLOR")
+    dumb = os.environ.get("TERM", "dumb") == "dumb"
+    colourless = dumb or "no_color" in values or bool(os.environ.get("NO_COLOR"))
     style = Style(
-        silent="silent" in values, colour=colour, progress=terminal, append_only=append_only
+        silent="silent" in values,
+        colour=terminal and not colourless,
+        progress=terminal,
+        append_only=append_only or dumb,
     )
     return TextOutput(answer, notes, style)

@@ -26,7 +26,7 @@ async def talk(runtime: Runtime, options: SessionOptions, values: Values, log: L
     # Typed text is shown even if answers and notes are redirected.
     screen = next((output for output in (notes, answer) if os.isatty(output.fd)), keyboard)
     face = build_text(values, answer, notes, append_only=True)
-    dialog = Dialog(face, screen, attach_all(values, options.cwd), run_own_command)
+    dialog = Dialog(face, screen, attach_all(values, options.cwd), run_program)
 
     def on_event(event: Event, line: bytes) -> None:
         dialog.on_event(event)
@@ -67,8 +67,8 @@ def add_dialog_tools(live: LiveSession, client: Client) -> LiveSession:
     return live
 
 
-async def run_own_command(command: str, live: LiveSession) -> int:
-    """Run a command of the person in the terminal. The model does not see it."""
+async def run_program(command: str, live: LiveSession) -> int:
+    """Give the terminal to a program of the person until it ends. The model does not see it."""
     process = await asyncio.create_subprocess_exec(
         os.environ.get("SHELL") or "/bin/sh", "-c", command, cwd=live.controls.options.cwd
     )

@@ -160,6 +160,11 @@ class ToolContext(Protocol):
         ...
 
     @property
+    def printed(self) -> str:
+        """The end of what `progress` has shown."""
+        ...
+
+    @property
     def agents(self) -> AgentsPort: ...
 
 

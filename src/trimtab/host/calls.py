@@ -1,6 +1,7 @@
 """Describes tool calls for people: the line of a call, its outcome, its exit code."""
 
 import os
+import signal
 from typing import Any
 
 from trimtab.contracts.events.envelope import JsonObject
@@ -38,6 +39,16 @@ def find_exit_code(data: ToolExecutionComplete) -> int | None:
     _, found, rest = text.rpartition("<exited with exit code ")
     number = rest.partition(">")[0]
     return int(number) if found and number.lstrip("-").isdigit() else None
+
+
+def describe_end(code: int) -> str:
+    """Return how a command ended that did not succeed; a negative code is a signal."""
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return f"ended by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"ended by signal {-code}"
 
 
 def describe_edits(part: EditsByOthers) -> str:

@@ -1,6 +1,6 @@
 """Folds the events of a session into the parts that faces render.
 
-To display a new event, add a row to `CASES` or `NOTICES`; faces never see events.
+To display a new event, add a row to `CASES`, or to `NOTICES` beside it; faces never see events.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,12 +9,10 @@ from typing import Any, Literal
 import msgspec
 
 from trimtab.contracts.events.assistant import (
-    Abort,
     AssistantMessage,
     AssistantMessageDelta,
     AssistantReasoning,
     AssistantReasoningDelta,
-    AssistantTurnRetry,
     AssistantUsage,
 )
 from trimtab.contracts.events.changes import WorkspaceChanged
@@ -26,11 +24,10 @@ from trimtab.contracts.events.context import (
 from trimtab.contracts.events.envelope import Event, EventData, JsonObject
 from trimtab.contracts.events.hook import HookEnd, HookStart
 from trimtab.contracts.events.own import (
-    LeftOut,
+    ModelCall,
     PromptChanged,
     PromptQueued,
     PromptWithdrawn,
-    PullRequestOpened,
     ToolRunning,
 )
 from trimtab.contracts.events.permission import PermissionCompleted, PermissionRequested
@@ -43,25 +40,23 @@ from trimtab.contracts.events.question import (
     UserInputRequested,
 )
 from trimtab.contracts.events.session import (
-    SessionError,
-    SessionInfo,
     SessionModeChanged,
     SessionModelChange,
-    SessionTaskComplete,
     SessionTitleChanged,
     SessionTodosChanged,
-    SessionWarning,
 )
 from trimtab.contracts.events.subagent import SubagentCompleted, SubagentFailed, SubagentStarted
-from trimtab.contracts.events.system import SystemNotification
 from trimtab.contracts.events.tool import (
     ToolExecutionComplete,
     ToolExecutionPartialResult,
     ToolExecutionProgress,
     ToolExecutionStart,
+    ToolShellOutput,
+    ToolUserRequested,
 )
 from trimtab.contracts.events.user import UserMessage
 from trimtab.host.calls import describe_call, failure_state, find_exit_code
+from trimtab.host.notices import NOTICES
 from trimtab.host.parts import (
     Compaction,
     ContextUsage,
@@ -100,7 +95,11 @@ class PartFold:
 
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}
+        self._messages: dict[str | None, str] = {}
+        """The id of the message that each agent is writing."""
         self._calls: dict[tuple[str | None, str], ToolInvocation] = {}
+        self._requested: set[str] = set()
+        """Ids of calls that a person asked for."""
         self._questions: dict[str, Question] = {}
         self._agents: dict[str, Subagent] = {}
         self._hooks: dict[str, HookRun] = {}
@@ -175,14 +174,24 @@ class PartFold:
     def message_delta(self, event: Event, data: AssistantMessageDelta) -> Sequence[Part]:
         text = self._texts.get(data.message_id, "") + data.delta_content
         self._texts[data.message_id] = text
+        self._messages[event.agent_id] = data.message_id
         return (self._markdown(event, data.message_id, text, data.delta_content, done=False),)
 
     def message(self, event: Event, data: AssistantMessage) -> Sequence[Part]:
         shown = self._texts.pop(data.message_id, "")
+        self._messages.pop(event.agent_id, None)
         if not data.content and not shown:
             return ()
         rest = data.content.removeprefix(shown)
         return (self._markdown(event, data.message_id, data.content, rest, done=True),)
+
+    def model_call(self, event: Event, data: ModelCall) -> Sequence[Part]:
+        """End a message that was stopped or failed; a log has its text nowhere else."""
+        key = self._messages.pop(event.agent_id, "")
+        if not data.partial_content:
+            return ()
+        rest = data.partial_content.removeprefix(self._texts.pop(key, ""))
+        return (self._markdown(event, key or event.id, data.partial_content, rest, done=True),)
 
     def _markdown(self, event: Event, key: str, text: str, delta: str, *, done: bool) -> Markdown:
         return Markdown(
@@ -205,7 +214,9 @@ class PartFold:
             return ()
         text = data.content or shown
         rest = text.removeprefix(shown)
-        return (self._reasoning(event, data.reasoning_id, text, rest, done=True),)
+        part = self._reasoning(event, data.reasoning_id, text, rest, done=True)
+        took = None if data.duration_ms is None else data.duration_ms / 1000
+        return (msgspec.structs.replace(part, seconds=took),)
 
     def _reasoning(self, event: Event, key: str, text: str, delta: str, *, done: bool) -> Reasoning:
         return Reasoning(
@@ -227,7 +238,14 @@ class PartFold:
             ),
         )
 
+    def user_requested(self, _event: Event, data: ToolUserRequested) -> Sequence[Part]:
+        self._requested.add(data.tool_call_id)
+        return ()
+
     def tool_start(self, event: Event, data: ToolExecutionStart) -> Sequence[Part]:
+        # Calls of our own commands, such as /pr, are requested as well, but made for a model.
+        by_person = data.tool_call_id in self._requested and data.model is None
+        name = "!" if by_person else data.tool_name
         call = ToolInvocation(
             key=f"call {event.agent_id or ''} {data.tool_call_id}",
             agent_id=event.agent_id,
@@ -235,8 +253,9 @@ class PartFold:
             done=False,
             call_id=data.tool_call_id,
             name=data.tool_name,
-            title=data.tool_title or describe_call(data.tool_name, data.arguments),
+            title=data.tool_title or describe_call(name, data.arguments),
             state="pending",
+            by_person=by_person,
             arguments=data.arguments,
             category=find_category(
                 data.mcp_tool_name or data.tool_name, is_remote=bool(data.mcp_server_name)
@@ -252,14 +271,17 @@ class PartFold:
         running = {"state": "running", "started": event.timestamp, "delta": ""}
         return self._change_call(event, data.tool_call_id, lambda _: running)
 
-    def tool_output(self, event: Event, data: ToolExecutionPartialResult) -> Sequence[Part]:
+    def tool_output(
+        self, event: Event, data: ToolExecutionPartialResult | ToolShellOutput
+    ) -> Sequence[Part]:
+        text = data.text if isinstance(data, ToolShellOutput) else data.partial_output
         return self._change_call(
             event,
             data.tool_call_id,
             lambda call: {
                 "state": "running",
-                "output": (call.output + data.partial_output)[-OUTPUT_KEPT:],
-                "delta": data.partial_output,
+                "output": (call.output + text)[-OUTPUT_KEPT:],
+                "delta": text,
             },
         )
 
@@ -534,9 +556,12 @@ CASES: dict[type[EventData], Case] = {
     AssistantReasoningDelta: PartFold.reasoning_delta,
     AssistantReasoning: PartFold.reasoning,
     AssistantUsage: PartFold.reply_ended,
+    ModelCall: PartFold.model_call,
+    ToolUserRequested: PartFold.user_requested,
     ToolExecutionStart: PartFold.tool_start,
     ToolRunning: PartFold.tool_running,
     ToolExecutionPartialResult: PartFold.tool_output,
+    ToolShellOutput: PartFold.tool_output,
     ToolExecutionProgress: PartFold.tool_progress,
     ToolExecutionComplete: PartFold.tool_complete,
     WorkspaceChanged: PartFold.workspace_changed,
@@ -562,36 +587,3 @@ CASES: dict[type[EventData], Case] = {
     SessionTodosChanged: PartFold.state,
 }
 """The method that folds each displayed event type."""
-
-
-NOTIFICATION = ("<system_notification>\n", "\n</system_notification>")
-"""Marks for the model around our own notifications."""
-NoticeText = tuple[Literal["info", "warning", "error", "answer"], str, str]
-NOTICES: dict[type[EventData], Callable[[Any], NoticeText]] = {
-    SessionInfo: lambda data: (
-        "answer" if data.info_type == "command" else "info",
-        data.info_type,
-        data.message,
-    ),
-    SessionWarning: lambda data: ("warning", data.warning_type, data.message),
-    SessionError: lambda data: ("error", data.error_type, data.message),
-    SessionTaskComplete: lambda data: (
-        "warning" if data.success is False else "info",
-        "task_complete",
-        data.summary or "",
-    ),
-    SystemNotification: lambda data: (
-        "info",
-        str(data.kind.get("type") or "notification"),
-        data.content.removeprefix(NOTIFICATION[0]).removesuffix(NOTIFICATION[1]),
-    ),
-    AssistantTurnRetry: lambda data: (
-        "warning",
-        "retry",
-        data.reason or "The model call is being retried.",
-    ),
-    PullRequestOpened: lambda data: ("info", "pull_request", f"Pull request: {data.url}"),
-    LeftOut: lambda data: ("warning", "left_out", data.message),
-    Abort: lambda _: ("warning", "abort", "Stopped by the user."),
-}
-"""The level, kind and text of the notice for each event type."""

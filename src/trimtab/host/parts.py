@@ -58,6 +58,8 @@ class Reasoning(Part, frozen=True, kw_only=True):
 
     text: str
     delta: str = ""
+    seconds: float | None = None
+    """The time it took, once it is done and if that is known."""
 
 
 class FileEdit(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,6 +121,8 @@ class ToolInvocation(Part, frozen=True, kw_only=True):
     parent_call_id: str = ""
     agent: Subagent | None = None
     """The sub-agent that works for this call."""
+    by_person: bool = False
+    """True for a command that the person ran."""
 
     @property
     def ended(self) -> bool:

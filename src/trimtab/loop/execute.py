@@ -62,15 +62,25 @@ async def run_call(run: Run, call: ToolCall) -> ToolResult:
     """Run one call and record its result, also if it is interrupted or crashes."""
     try:
         result = await process_call(run, call)
-    except asyncio.CancelledError:
-        if run.suspended:
-            raise
-        record(run, call, ToolResult(text=INTERRUPTED, kind="failure"), code="interrupted")
-        raise
+    except asyncio.CancelledError as error:
+        if not run.suspended:
+            printed = error.printed if isinstance(error, CallInterrupted) else ""
+            result = ToolResult(text=INTERRUPTED, kind="failure")
+            record(run, call, result, code="interrupted", printed=printed)
+        # Time-outs and task groups recognise this very class only.
+        raise asyncio.CancelledError(*error.args) from None
     except Exception as error:  # a bug in the tool, or an error of the operating system
         result = ToolResult(text=describe_crash(call, error), kind="failure", summary=str(error))
     record(run, call, result)
     return result
+
+
+class CallInterrupted(asyncio.CancelledError):
+    """Raised when a running call is cancelled, with the end of what it has printed."""
+
+    def __init__(self, printed: str) -> None:
+        super().__init__()
+        self.printed = printed
 
 
 class MissingTool:
@@ -105,14 +115,19 @@ async def process_call(run: Run, call: ToolCall) -> ToolResult:
     if any(access.mutates for access in pending.touches(run)):
         await run.session.synced()  # the start event must be on disk before anything changes
     run.session.emit(ToolRunning(tool_call_id=call.id))
-    result = await pending.tool.run(pending.args, ctx)
+    try:
+        result = await pending.tool.run(pending.args, ctx)
+    except asyncio.CancelledError:
+        raise CallInterrupted(ctx.printed) from None
     for processor in run.agent.pipeline:
         result = await processor.after_tool(run, pending, result)
     return result
 
 
-def record(run: Run, call: ToolCall, result: ToolResult, code: str | None = None) -> None:
-    """Emit the result of a call."""
+def record(
+    run: Run, call: ToolCall, result: ToolResult, code: str | None = None, printed: str = ""
+) -> None:
+    """Emit the result of a call; `printed` is what a failed one printed, for people."""
     success = result.kind == "success"
     message = result.summary or result.text
     edits: list[JsonObject] = [
@@ -131,9 +146,7 @@ def record(run: Run, call: ToolCall, result: ToolResult, code: str | None = None
             model=run.agent.model.name,
             interaction_id=run.interaction_id,
             turn_id=str(run.turn),
-            result={"content": result.text, "detailedContent": result.detail or result.text}
-            if success
-            else None,
+            result=describe_result(result, printed),
             error=None if success else {"message": message, "code": code or result.kind},
             tool_telemetry=result.telemetry or None,
             sandboxed=result.sandboxed,
@@ -142,6 +155,13 @@ def record(run: Run, call: ToolCall, result: ToolResult, code: str | None = None
             model_text=None if success or message == result.text else result.text,
         )
     )
+
+
+def describe_result(result: ToolResult, printed: str) -> JsonObject | None:
+    """Return the field of a call's event with its text; a failed call has its error instead."""
+    if result.kind == "success":
+        return {"content": result.text, "detailedContent": result.detail or result.text}
+    return {"content": printed} if printed else None
 
 
 def record_images(run: Run, results: Sequence[ToolResult]) -> None:

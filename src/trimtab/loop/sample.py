@@ -78,6 +78,9 @@ class Sampling:
         self._started = perf_counter()
         self._first_token: float | None = None
         self._text: list[str] = []
+        self._reasoning: list[str] = []
+        self._reasoning_began: float | None = None
+        self._reasoning_ended: float | None = None
         self._request: Request | None = None
 
     async def finish(self) -> Reply:
@@ -189,6 +192,9 @@ class Sampling:
         )
 
     def _publish_reasoning(self, text: str) -> None:
+        if self._reasoning_began is None:
+            self._reasoning_began = perf_counter()
+        self._reasoning.append(text)
         self._run.session.emit(
             AssistantReasoningDelta(reasoning_id=self._reasoning_id, delta_content=text)
         )
@@ -196,6 +202,7 @@ class Sampling:
     def _publish_text(self, text: str) -> None:
         session = self._run.session
         if not self._text:
+            self._reasoning_ended = perf_counter()
             session.emit(AssistantMessageStart(message_id=self._message_id))
         self._text.append(text)
         session.emit(AssistantMessageDelta(message_id=self._message_id, delta_content=text))
@@ -227,14 +234,7 @@ class Sampling:
 
             run.last_request = watch_cache(run.session, run.last_request, self._request, usage)
         reasoning = message.reasoning or Reasoning()
-        if reasoning.text or reasoning.opaque or reasoning.encrypted:
-            run.session.emit(
-                AssistantReasoning(
-                    reasoning_id=self._reasoning_id,
-                    content=reasoning.text or "",
-                    reasoning_opaque=reasoning.opaque or reasoning.encrypted,
-                )
-            )
+        self._record_reasoning(reasoning.text or "", reasoning.opaque or reasoning.encrypted)
         self._record_call("success", reply)
         run.session.emit(
             AssistantMessage(
@@ -257,9 +257,24 @@ class Sampling:
             )
         )
 
+    def _record_reasoning(self, text: str, opaque: str | None = None) -> None:
+        if not text and not opaque:
+            return
+        began, ended = self._reasoning_began, self._reasoning_ended or perf_counter()
+        self._run.session.emit(
+            AssistantReasoning(
+                reasoning_id=self._reasoning_id,
+                content=text,
+                reasoning_opaque=opaque,
+                duration_ms=None if began is None else max(0, int((ended - began) * 1000)),
+            )
+        )
+
     def _record_call(self, status: str, reply: Reply | None = None) -> None:
         run = self._run
         usage = reply.usage if reply else None
+        if reply is None:
+            self._record_reasoning("".join(self._reasoning))
         run.session.emit(
             ModelCall(
                 purpose="subagent" if run.agent.depth else "main",

@@ -10,6 +10,7 @@ from trimtab.contracts.events.envelope import JsonObject
 from trimtab.mcp.messages import (
     CAPABILITIES_KEY,
     CLIENT_KEY,
+    INTERNAL_ERROR,
     LOG_LEVEL_KEY,
     MAX_REQUEST_SECONDS,
     METHOD_NOT_FOUND,
@@ -74,6 +75,8 @@ class McpClient:
         self._tasks: set[asyncio.Task[None]] = set()
         self._replies: dict[str | int, asyncio.Task[None]] = {}
         """The answers to requests of the server that are being found, by its ids."""
+        self._asking: dict[str | int, asyncio.Task[None]] = {}
+        """Those of them that somebody must decide about, asked while calls were open."""
         self._version = ""
         self.lost: str | None = None
         """The reason why the connection ended; None while it lasts."""
@@ -256,9 +259,21 @@ class McpClient:
             if method not in UNCANCELLED and not self._channel.cancels_by_closing:
                 cancelled = {"requestId": number, "reason": "It timed out or was cancelled."}
                 self._notify({"method": "notifications/cancelled", "params": cancelled})
+            if len(self._open) == 1:
+                self._drop_moot_requests()
             raise
         finally:
             del self._open[number]
+
+    def _drop_moot_requests(self) -> None:
+        """End what the server asked during its calls, the last of which was cancelled.
+
+        A request does not say which call it is for, so the others may still need it before that.
+        """
+        for number, asking in list(self._asking.items()):
+            asking.cancel()
+            error = {"code": INTERNAL_ERROR, "message": "The call that needed it was cancelled."}
+            self._notify({"id": number, "error": error})
 
     def _with_meta(self, params: JsonObject, token: int | None) -> JsonObject:
         """Return parameters with the metadata that the version and a report of progress need.
@@ -318,6 +333,9 @@ class McpClient:
             if (task := self._run(work)) is not None:
                 self._replies[number] = task
                 task.add_done_callback(lambda _: self._replies.pop(number, None))
+                if self._open and self._requests.asks(method):
+                    self._asking[number] = task
+                    task.add_done_callback(lambda _: self._asking.pop(number, None))
         else:
             self._take_notice(method, _as_object(message.get("params")))
 

@@ -113,6 +113,8 @@ class ModelChooser:
         self._env = env
         self._home = home
         self._provider = provider
+        self.listed_windows: dict[str, int] = {}
+        """Context windows that services have listed for their models, as far as we asked them."""
 
     @property
     def registry(self) -> "Registry | None":
@@ -172,12 +174,16 @@ class ModelChooser:
         registry = self.registry
         found = registry.find(model) if registry is not None else None
         if found is None or found[2] is None:
-            return price_of(model, self._env), window_of(model)
+            return price_of(model, self._env), self._find_window(model)
         from trimtab.models.registry import registered_price
 
         entry = found[2]
         limit = entry.max_prompt_tokens or entry.max_context_window_tokens
-        return registered_price(entry) or price_of(model, self._env), limit or window_of(model)
+        price = registered_price(entry) or price_of(model, self._env)
+        return price, limit or self._find_window(model)
+
+    def _find_window(self, model: str) -> int | None:
+        return self.listed_windows.get(model) or window_of(model)
 
     async def find_service(self) -> ProviderChoice:
         """Return the service of a session that names no model."""
@@ -299,7 +305,7 @@ class ModelChooser:
             provider=provider,
             model=model,
             price=price or price_of(model, self._env),
-            prompt_limit=prompt_limit or window_of(model),
+            prompt_limit=prompt_limit or self._find_window(model),
         )
 
     def _embedded(self) -> Chosen:

@@ -245,6 +245,17 @@ class Sources:
         return Source(name=name, because=because, address=provider.base_url, models=offers)
 
 
+def list_windows(sources: Iterable[Source]) -> dict[str, int]:
+    """Return the context windows of models, by their names with and without the service's."""
+    found: dict[str, int] = {}
+    for source in sources:
+        for offer in source.models or ():
+            if offer.window:
+                found.setdefault(offer.choice.removeprefix(f"{source.name}/"), offer.window)
+                found[offer.choice] = offer.window
+    return found
+
+
 def find_offer(model: str, sources: Iterable[Source]) -> Offer | None:
     """Return the offer of a model, by its name with or without that of the service."""
     for source in sources:

@@ -45,7 +45,7 @@ from trimtab.models.choose import Chosen, ModelChooser, RoleModels
 from trimtab.models.limits import change_ledger, check_limits
 from trimtab.policy.rule_files import load_rules
 from trimtab.providers.names import did_you_mean, same_model
-from trimtab.providers.windows import DEFAULT
+from trimtab.providers.windows import DEFAULT, window_of
 from trimtab.runtime.folder_setup import FolderSetup, find_directory
 from trimtab.runtime.options import OptionOwner
 
@@ -165,6 +165,13 @@ class Controls:
     ) -> None:
         described = self._models.describe(model)
         self._use_model(model, described, effort=effort, provider=provider, cause=cause)
+
+    def learn_windows(self, listed: Mapping[str, int]) -> None:
+        """Use the context windows that services list, except where one is configured."""
+        self._models.listed_windows.update(listed)
+        model = self.agent.model
+        if model.name in listed and model.prompt_limit == window_of(model.name):
+            self._run.agent = self.agent.with_model(prompt_limit=listed[model.name])
 
     def _use_model(
         self,

@@ -34,6 +34,21 @@ async def test_a_character_cut_in_two_is_shown_whole(bench: Bench) -> None:
     assert bench.shown == ["日"]
 
 
+async def test_the_end_of_much_output_is_shown_while_the_command_runs(bench: Bench) -> None:
+    running = asyncio.ensure_future(
+        bench.bash("seq 100000 | sed s/^/row-/ ; until [ -e go ]; do sleep 0.01; done")
+    )
+    await until(lambda: "row-100000\n" in "".join(bench.shown))
+    (bench.root / "go").touch()
+    await running
+    shown = "".join(bench.shown)
+    assert shown.startswith("row-1\nrow-2\n")
+    assert len(shown) < 200_000  # of 1.2 MB
+    end = shown.rpartition("\n…\n")[2].split()
+    assert end[-1] == "row-100000"
+    assert all(row.startswith("row-") for row in end)  # whole lines
+
+
 async def test_a_slow_command_goes_on_in_the_background(bench: Bench) -> None:
     text = await bench.bash("echo early; read -t 1 <> <(:); echo late", initial_wait=0.1)
     assert text == (

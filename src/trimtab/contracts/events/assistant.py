@@ -45,6 +45,8 @@ class AssistantReasoning(EventData, type="assistant.reasoning"):
     content: str
     reasoning_opaque: str | None = None
     """Ours: the opaque form, for models without a readable one."""
+    duration_ms: int | None = None
+    """Ours: the time from its first delta to its end; absent if it was not streamed."""
 
 
 class AssistantReasoningDelta(EventData, type="assistant.reasoning_delta", ephemeral=True):

@@ -1,18 +1,17 @@
 """The `bash` tool: runs a shell command and returns its output."""
 
-import codecs
+import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from trimtab.contracts.provider import ToolSpec
 from trimtab.contracts.tool import Access, Args, ToolContext, ToolResult
 from trimtab.contracts.workspace import Command, ShellError
+from trimtab.tools.bash.live_output import LiveOutput
 from trimtab.tools.description import describe
 from trimtab.tools.shells import refuse_shell, render, seconds, shell_end
 
 INITIAL_WAIT = 30
-MAX_STREAMED = 64 * 1024
-"""Bytes of a command's output that are shown while it runs."""
 
 
 class Bash:
@@ -60,31 +59,23 @@ class Bash:
         )
         wait = seconds(args.get("initial_wait", INITIAL_WAIT))
         started = time.monotonic()
+        live = LiveOutput(ctx.progress)
         try:
             state = await ctx.workspace.shells.execute(
-                command, wait=wait, limit=ctx.output_limit, listener=stream_to(ctx.progress)
+                command, wait=wait, limit=ctx.output_limit, listener=live.add
             )
         except ShellError as error:
             return refuse_shell(error, "run the command in", ctx)
+        except asyncio.CancelledError:
+            live.show_end()
+            raise
+        finally:
+            live.close()
         if command.background:
             where = "detached background" if detached else "background"
             return ToolResult(text=f"<command started in {where} with shellId: {state.shell_id}>")
         text = render(state, wait, f"<exited with exit code {state.exit_code}>")
         return ToolResult(text=text, shell=shell_end(state, started))
-
-
-def stream_to(progress: Callable[[str], None]) -> Callable[[bytes], None]:
-    """Return a function that shows output as it arrives, up to a limit, in whole characters."""
-    decode = codecs.getincrementaldecoder("utf-8")("replace").decode
-    shown = 0
-
-    def show(chunk: bytes) -> None:
-        nonlocal shown
-        if shown < MAX_STREAMED and (text := decode(chunk[: MAX_STREAMED - shown])):
-            progress(text)
-        shown += len(chunk)
-
-    return show
 
 
 TOOL = Bash()

@@ -31,12 +31,14 @@ from trimtab.contracts.run import Prompt
 from trimtab.contracts.text import count, neutralise
 from trimtab.host.person_questions import present_question
 from trimtab.host.plan_approval import present_plan
+from trimtab.host.recorded_commands import read_command
 from trimtab.host.requests import handle_request
 from trimtab.host.resumed_schedules import restore_schedules
 from trimtab.permissions.approvals import offer_rules
 from trimtab.runtime.live import LiveSession
 from trimtab.transports.headless.keyboard import Keyboard
 from trimtab.transports.headless.output import Output
+from trimtab.transports.headless.own_shell import OwnShell, RunProgram, find_shell
 from trimtab.transports.headless.past import tell_past
 from trimtab.transports.headless.plain_commands import PLAIN, describe_sessions, find_session
 from trimtab.transports.headless.questions import (
@@ -73,9 +75,6 @@ class Opening(msgspec.Struct, frozen=True):
 QUEUED = ("compact", "queue")
 """Commands that go through the queue: Ctrl-C stops them, or they wake the session."""
 
-RunCommand = Callable[[str, LiveSession], Awaitable[int]]
-"""Runs a command for the person in the terminal; returns its exit code."""
-
 
 class Dialog:
     """Prompts from a terminal, one after another, in one session.
@@ -89,16 +88,17 @@ class Dialog:
         face: TextOutput,
         screen: Output,
         prepare: Callable[[str], Prompt | str],
-        run_command: RunCommand,
+        run_program: RunProgram,
     ) -> None:
         self._face = face
         self._screen = screen
         self._prepare = prepare
-        self._run_command = run_command
+        self._run_program = run_program
         self._keyboard = Keyboard(0, screen, tidy=face.tidy)
         self._keyboard.on_ahead = self._take_ahead
         face.before_output = self._keyboard.give_way
         self._work = WorkLines(self._say)
+        self._own_shell = OwnShell(self._write, self._say)
         self._live: LiveSession | None = None
         self._later: deque[str] = deque()
         """Lines typed ahead that the dialog handles itself, and all lines after them."""
@@ -159,8 +159,10 @@ class Dialog:
 
         def interrupt() -> None:
             if self._at_command:
-                return  # the command was interrupted
-            if self._leaving:
+                return  # the program was interrupted
+            if self._own_shell.running:
+                self._own_shell.interrupt()
+            elif self._leaving:
                 leave(signal.SIGINT)
             elif self._live is not None and self._live.busy:
                 self._live.stop()
@@ -197,8 +199,8 @@ class Dialog:
                 await self._answer(PLAIN[name](self._open, words.partition(" ")[2].strip()))
             elif self._runs_directly(name):
                 await self._answer(self._open.run_command(words))
-            elif own := words.lstrip("!").strip() if words.startswith("!") else "":
-                await self._run_own(own)
+            elif (own := read_command(words)) is not None:
+                await self._run_own(*own)
             elif words:
                 await self._send(text)
             text = None
@@ -259,7 +261,9 @@ class Dialog:
         if not live.controls.setup.resumed:
             return
         restore_schedules(live)
-        if past := tell_past(live, self._face.style):
+        past, told = tell_past(live, self._face.style)
+        self._own_shell.resume(told)
+        if past:
             self._say(f"{past}\n")
 
     async def _next(self) -> str | None:
@@ -275,7 +279,7 @@ class Dialog:
         assert live is not None
         try:
             live.check_command(text)
-            prompt = self._prepare(text)
+            prompt = self._own_shell.attach(self._prepare(text))
         except TrimtabError as error:
             self._say(error.message)
             return
@@ -298,7 +302,7 @@ class Dialog:
         live = self._live
         if not words:
             return
-        local = words.startswith("!") or words in ("/exit", "/quit", "/clear", "/new")
+        local = read_command(words) is not None or words in ("/exit", "/quit", "/clear", "/new")
         if _LIKE_AN_ANSWER.fullmatch(words):
             self._suspected_answers.append(words)
         elif local or self._later or live is None or not live.busy:
@@ -309,7 +313,7 @@ class Dialog:
     def _queue(self, live: LiveSession, text: str) -> None:
         try:
             live.check_command(text)
-            prompt = self._prepare(text)
+            prompt = self._own_shell.attach(self._prepare(text))
         except TrimtabError as error:
             self._say(error.message)
             return
@@ -329,20 +333,19 @@ class Dialog:
         await old.close()
         self._say(f"This is a new session. The old one is kept: trimtab --resume={old.id}")
 
-    async def _run_own(self, command: str) -> None:
-        assert self._live is not None
+    async def _run_own(self, command: str, shared: bool) -> None:
+        if command:
+            await self._own_shell.run(self._open, command, shared=shared)
+            return
         self._keyboard.stop()
         self._at_command = True
         try:
-            code = await self._run_command(command, self._live)
+            await self._run_program(find_shell(), self._open)
         except OSError as error:
-            self._say(f"The command cannot be run: {error.strerror or error}.")
-            return
+            self._say(f"The shell cannot be run: {error.strerror or error}.")
         finally:
             self._at_command = False
             self._keyboard.start()
-        if code:
-            self._say(f"exit code {code}")
 
     async def ask(self, request_id: str, request: JsonObject) -> Answer:
         """Ask for a permission; return the answer of the person, or of another client."""
@@ -429,6 +432,12 @@ class Dialog:
         async with self._asking:
             reply = await self._keyboard.answer(f"\n{question}", mark, text)
             return None if reply is None else reply.strip()
+
+    def _write(self, text: str) -> None:
+        """Write the output of a command as it arrives."""
+        self._keyboard.give_way()
+        self._face.tidy()
+        self._screen.write(text.encode("utf-8", "replace"))
 
     def _say(self, text: str) -> None:
         self._keyboard.give_way()

@@ -15,7 +15,11 @@ from trimtab.contracts.events.envelope import Event, JsonObject
 from trimtab.contracts.events.model import ModelCallStart
 from trimtab.contracts.events.own import LeftOut, PullRequestOpened, ToolRunning
 from trimtab.contracts.events.session import SessionError, SessionInfo, SessionWarning
-from trimtab.contracts.events.tool import ToolExecutionComplete, ToolExecutionStart
+from trimtab.contracts.events.tool import (
+    ToolExecutionComplete,
+    ToolExecutionStart,
+    ToolUserRequested,
+)
 from trimtab.contracts.text import count, neutralise, show_arguments
 
 MAX_SENTENCE = 1000
@@ -65,6 +69,8 @@ class TextOutput:
         self._told: set[str] = set()
         self._held: dict[str, str] = {}
         """The lines of calls whose permission is not decided."""
+        self._requested: set[str] = set()
+        """Ids of calls that a person asked for."""
         self._calls: dict[str, str] = {}
         self._last_call = ""
         self.before_output: Callable[[], None] = lambda: None
@@ -86,6 +92,8 @@ class TextOutput:
             case ModelCallStart():
                 self.before_output()
                 self.show_progress("thinking")
+            case ToolUserRequested(tool_call_id=call_id):
+                self._requested.add(call_id)
             case ToolExecutionStart() | ToolRunning() | ToolExecutionComplete() as data:
                 self._show_work(data)
             case data:
@@ -94,7 +102,8 @@ class TextOutput:
     def _show_work(self, data: ToolExecutionStart | ToolRunning | ToolExecutionComplete) -> None:
         """Show a call once it runs, or has ended; its line is held back until then."""
         if isinstance(data, ToolExecutionStart):
-            if data.tool_name not in QUESTIONS:
+            by_person = data.tool_call_id in self._requested and data.model is None
+            if data.tool_name not in QUESTIONS and not by_person:
                 self._held[data.tool_call_id] = describe_call(data)
             return
         call = data.tool_call_id
@@ -103,7 +112,7 @@ class TextOutput:
             self._note(self.style.dim(f"● {line}"))
             if not self.style.append_only:
                 self.show_progress("working")
-        if isinstance(data, ToolExecutionComplete):
+        if isinstance(data, ToolExecutionComplete) and not data.is_user_requested:
             self._show_failure(data)
 
     def _show_note(self, wire_name: str, data: Any) -> None:

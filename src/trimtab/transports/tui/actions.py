@@ -7,7 +7,6 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
-import msgspec
 from prompt_toolkit.key_binding.vi_state import InputMode
 
 from trimtab.commands.absent import ABSENT
@@ -15,9 +14,11 @@ from trimtab.commands.table import find_command
 from trimtab.contracts.errors import TrimtabError, UsageError
 from trimtab.contracts.run import Prompt
 from trimtab.contracts.text import count
+from trimtab.host.recorded_commands import tell_model
 from trimtab.host.requests import handle_request
 from trimtab.transports.tui import local_commands, other_programs, own_shell
 from trimtab.transports.tui.editor import Draft
+from trimtab.transports.tui.keyboard import take_typed
 from trimtab.transports.tui.keys import KEYS
 from trimtab.transports.tui.panels import rewind_panel, search_panel
 from trimtab.transports.tui.questions import Asked, explain
@@ -48,9 +49,12 @@ class Actions:
         self.reports_focus = False
 
     def on_key(self) -> None:
-        """Note that a key was pressed: a question must not be answered by what follows it."""
+        """Note that a key arrives: a question must not be answered by what follows it."""
+        self._tui.asking.on_key(time.monotonic())
+
+    def after_key(self) -> None:
+        """Count the keys, after the action of each has run."""
         self._keys += 1
-        self._tui.asking.on_typed(time.monotonic())
 
     def begin_prefix(self) -> None:
         """Let the next key stand for something else."""
@@ -81,7 +85,7 @@ class Actions:
 
     def captures_keys(self) -> bool:
         """Return True if a panel or a question takes printable keys."""
-        return self._tui.panel is not None or self._tui.asking.is_ready(time.monotonic())
+        return self._tui.panel is not None or self._tui.asking.may_answer
 
     def press_key(self, key: str) -> bool:
         """Give a printable key to the panel or question; return False if it is for the editor."""
@@ -89,7 +93,7 @@ class Actions:
         if tui.panel is not None:
             tui.panel.type(key)
             return True
-        if tui.asking.current is None or not tui.asking.is_ready(time.monotonic()):
+        if not tui.asking.may_answer:
             return False
         taken = tui.asking.press(key)
         self._begin_words()
@@ -136,7 +140,7 @@ class Actions:
             tui.panel.choose()
         elif tui.asking.typing_words:
             self._send_words(tui.editor.expanded.strip())
-        elif not tui.editor.text and tui.asking.is_ready(time.monotonic()):
+        elif not tui.editor.text and tui.asking.may_answer:
             tui.asking.confirm()
             self._begin_words()
         elif self._completes():
@@ -173,7 +177,7 @@ class Actions:
         text = tui.editor.take()
         tui.app.vi_state.input_mode = InputMode.INSERT
         self._end_command()
-        tui.history.add(text)
+        tui.history.add(text, images)
         self._tell_history()
         if tui.live is None:
             tui.unsent.append((text, mode, images))
@@ -247,11 +251,8 @@ class Actions:
         if find_command(live, text) is not None:
             mode = "enqueue"  # a command waits until the agent is done
         if tui.own_output and not text.startswith("/"):  # else it would not be a command any more
-            told = "\n\n".join(tui.own_output)
-            tui.own_output = []
-            prompt = msgspec.structs.replace(
-                prompt, display=prompt.display or prompt.text, text=f"{told}\n\n{prompt.text}"
-            )
+            told, tui.own_output = tui.own_output, []
+            prompt = tell_model(prompt, told)
         handle_request(live, prompt, mode="immediate" if mode == "immediate" else "enqueue")
 
     def insert_newline(self) -> None:
@@ -302,7 +303,7 @@ class Actions:
             tui.panel.move(step)
         elif tui.completer.menu is not None:
             tui.completer.move(step)
-        elif tui.asking.is_ready(time.monotonic()) and not tui.editor.text:
+        elif tui.asking.may_answer and not tui.editor.text:
             tui.asking.move(step)
         elif step < 0 and not tui.editor.text and self._take_back():
             return
@@ -447,7 +448,7 @@ class Actions:
         elif tui.panel is not None:
             self._close_panel()
         elif tui.asking.current is not None:
-            if tui.asking.is_ready(now) or tui.asking.typing_words:
+            if tui.asking.may_answer or tui.asking.typing_words:
                 tui.asking.escape()
         elif tui.busy:
             self._stop_turn()
@@ -471,7 +472,7 @@ class Actions:
 
     def _clear_draft(self) -> None:
         tui = self._tui
-        tui.history.add(tui.editor.expanded)
+        tui.editor.remember()
         tui.editor.clear()
         if not self._end_command():
             tui.say_briefly("The draft is in the history: Up brings it back.")
@@ -482,7 +483,8 @@ class Actions:
         for draft in (self._saved_draft, self._aside or Draft(), editor.save()):
             editor.restore(draft)
             if editor.text.strip():
-                self._tui.history.add(editor.take())
+                editor.remember()
+                editor.clear()
                 kept = True
         return kept
 
@@ -543,5 +545,11 @@ class Actions:
             tui.leave()
 
     def suspend(self) -> None:
-        """Stop the program as the shell's job control does, and come back with `fg`."""
+        """Stop the program as the shell's job control does, and come back with `fg`.
+
+        Keys that arrived together with this one were meant for the shell. They cannot be given
+        back, so they join the draft; Enter among them must not send it.
+        """
+        if (text := take_typed(self._tui.app)) and self._tui.panel is None:
+            self._tui.editor.buffer.insert_text(text)
         asyncio.get_running_loop().call_soon(other_programs.suspend, self._tui)

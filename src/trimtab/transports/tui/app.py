@@ -277,13 +277,15 @@ class Tui:
         """Write the past of a resumed session as it was shown, by the same fold."""
         from trimtab.transports.tui.past import replay
 
-        lines, left_out, waiting = replay(live, *self.screen.size)
-        if left_out:
+        past = replay(live, *self.screen.size)
+        if past.cut:
+            shown = f"{len(past.lines):,}"
             self.transcript.say(
-                f"The last {len(lines):,} lines; all of it: trimtab sessions show {live.id}", "dim"
+                f"The last {shown} lines; all of it: trimtab sessions show {live.id}", "dim"
             )
-        self.transcript.add_lines(lines)
-        self.transcript.waiting.update(waiting)
+        self.transcript.add_lines(past.lines)
+        self.transcript.waiting.update(past.waiting)
+        self.own_output = past.told
         self.transcript.blank()
 
     async def _end_session(self, live: LiveSession) -> None:

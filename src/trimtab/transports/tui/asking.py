@@ -48,6 +48,10 @@ class Asking:
         """The choice whose words are being typed."""
         self._typing_words = False
         self._typed_at = 0.0
+        self._typed_before = 0.0
+        """When a key was pressed before the last one."""
+        self._aimed_at: Waiting | None = None
+        """The question that the last key may answer: it could be read when the key arrived."""
         self.on_edit: Callable[[], None] = lambda: None
         """Opens what is asked about in the person's editor."""
         self.on_explain: Callable[[Asked], None] = lambda _: None
@@ -90,12 +94,21 @@ class Asking:
         if self._line and self._line[0].shown_at is None:
             self._line[0].shown_at = now
 
-    def on_typed(self, now: float) -> None:
-        """Note that a key was pressed."""
-        self._typed_at = now
+    def on_key(self, now: float) -> None:
+        """Note that a key arrives, before its action runs.
+
+        A lone Esc acts later than it arrives, so whether it answers is decided here.
+        """
+        self._aimed_at = self.current if self.is_ready(now) else None
+        self._typed_before, self._typed_at = self._typed_at, now
+
+    @property
+    def may_answer(self) -> bool:
+        """True if the key that arrived last may answer the question."""
+        return self._aimed_at is not None and self._aimed_at is self.current
 
     def is_ready(self, now: float) -> bool:
-        """Return True if a key may answer now."""
+        """Return True if a key that arrives now may answer."""
         if not self._line or self._typing_words:
             return False
         shown = self._line[0].shown_at
@@ -108,12 +121,17 @@ class Asking:
             return self.begin_words(None)
         choice = asked.find(key)
         if choice is None and key == "?" and asked.kind == "permission":
+            self._keep_ready()
             self.on_explain(asked)
             return True
         if choice is None:
             return False
         self._choose(choice)
         return True
+
+    def _keep_ready(self) -> None:
+        """Let the next key answer at once: the last one was meant for the question."""
+        self._typed_at = self._typed_before
 
     def begin_words(self, choice: Choice | None) -> bool:
         """Let the person type words as the answer."""
@@ -123,6 +141,7 @@ class Asking:
     def move(self, step: int) -> None:
         """Move the mark; it starts on no choice."""
         choices = self._line[0].asked.choices
+        self._keep_ready()
         if choices:
             first = 0 if step > 0 else len(choices) - 1
             self._marked = first if self._marked is None else (self._marked + step) % len(choices)

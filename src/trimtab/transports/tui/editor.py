@@ -8,7 +8,7 @@ from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
 
 from trimtab.contracts.text import count
-from trimtab.transports.tui.history import History
+from trimtab.transports.tui.history import Entry, History
 
 FOLDED_LINES = 10
 FOLDED_CHARACTERS = 1000
@@ -31,6 +31,12 @@ class Draft(msgspec.Struct, frozen=True):
         """The text with pastes in full."""
         return _PLACEHOLDER.sub(lambda match: self.pastes.get(match[0], match[0]), self.text)
 
+    @property
+    def attached(self) -> list[str]:
+        """The paths of the images whose placeholders are in the text, in their order."""
+        names = dict.fromkeys(_PLACEHOLDER.findall(self.text))
+        return [self.images[name] for name in names if name in self.images]
+
 
 class Editor:
     """Edits one prompt. `take` returns it with its pastes in full."""
@@ -43,7 +49,7 @@ class Editor:
         self._pastes: dict[str, str] = {}
         self._images: dict[str, str] = {}
         self._stash = Draft()
-        self._recalled: list[str] | None = None
+        self._recalled: list[Entry] | None = None
         """Earlier prompts that begin like the draft, newest first, while one of them is shown."""
         self._position = -1
         self._draft = Draft()
@@ -66,9 +72,8 @@ class Editor:
 
     @property
     def images(self) -> list[str]:
-        """The paths of the attached images whose placeholders are in the text."""
-        found = _PLACEHOLDER.findall(self.text)
-        return [path for name, path in self._images.items() if name in found]
+        """The paths of the images whose placeholders are in the text, in their order."""
+        return self.save().attached
 
     def set(self, text: str, caret: int | None = None) -> None:
         """Replace the text; the change can be undone."""
@@ -86,9 +91,23 @@ class Editor:
 
     def load(self, text: str, images: Sequence[str] = ()) -> None:
         """Edit a prompt again: its placeholders of images stand for these paths, in order."""
-        named = [name for name in _PLACEHOLDER.findall(text) if name.startswith("[image ")]
+        names = dict.fromkeys(_PLACEHOLDER.findall(text))
+        named = [name for name in names if name.startswith("[image ")]
         self._images |= dict(zip(named, images, strict=False))
         self.set(text)
+
+    def remember(self, draft: Draft | None = None) -> None:
+        """Put a draft into the history, the present one if none is given."""
+        draft = self.save() if draft is None else draft
+        self._history.add(draft.expanded, draft.attached)
+
+    def recall(self, entry: Entry) -> None:
+        """Edit an earlier prompt again, with its images and with its pastes folded."""
+        folded = self._folded.get(entry.text)
+        if folded is None:
+            self.load(entry.text, entry.images)
+        else:
+            self.restore(folded)
 
     def take(self) -> str:
         """Return the whole text and clear the editor."""
@@ -149,7 +168,8 @@ class Editor:
         """Put the draft aside, or bring back what was; return a remark."""
         if self.text:
             self._stash = self.save()
-            self._history.add(self.take())
+            self.remember()
+            self.clear()
             return "The draft is put aside; Ctrl-S brings it back."
         if not self._stash.text:
             return "Nothing is put aside."
@@ -178,7 +198,7 @@ class Editor:
             self._draft = self.save()
             entries = reversed(self._history.entries)
             self._recalled = [
-                entry.text
+                entry
                 for entry in entries
                 if entry.text.startswith(prefix) and entry.text != self.text
             ]
@@ -188,19 +208,17 @@ class Editor:
             return
         self._position = position
         recalled, draft = self._recalled, self._draft
-        text = "" if position < 0 else recalled[position]
-        folded = draft if position < 0 else self._folded.get(text)
         self._recalling = False
-        if folded is None:
-            self.set(text)
+        if position < 0:
+            self.restore(draft)
         else:
-            self.restore(folded)
+            self.recall(recalled[position])
         if position >= 0:
             self._recalled, self._recalling, self._draft = recalled, True, draft
 
     def _changed(self) -> None:
         if self._recalling and self._draft.text:  # the recalled prompt replaces it: keep it
-            self._history.add(self._draft.expanded)
+            self.remember(self._draft)
         self._recalled, self._recalling, self._draft = None, False, Draft()
         self._on_change()
 

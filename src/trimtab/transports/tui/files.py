@@ -3,8 +3,13 @@
 import asyncio
 import os
 import re
+import threading
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from heapq import nsmallest
+from itertools import accumulate, islice
+from typing import TypeVar
 
 from trimtab.workspace.git import Git, GitError
 
@@ -12,8 +17,60 @@ MAX_FILES = 200_000
 MATCHES = 20
 RANKED = 3000
 """Matching paths that are compared with each other."""
+Result = TypeVar("Result")
 _BROKEN = re.compile("[\ud800-\udfff\n]")
 _SKIPPED = {".git", "node_modules", "__pycache__", ".venv", ".mypy_cache", ".tox"}
+
+
+class Paths:
+    """Paths in a form that is searched fast. Immutable, so that a thread can build it."""
+
+    def __init__(self, paths: Sequence[str] = ()) -> None:
+        self._paths = paths
+        lowered = [path.lower() for path in paths]
+        self._joined = "\n" + "\n".join(lowered)
+        """All paths as one text, each after a line break: that is much faster than one by one."""
+        self._starts = list(accumulate((len(path) + 1 for path in lowered), initial=1))
+        self._first = nsmallest(MATCHES, paths, key=lambda path: (path.count("/"), path))
+
+    def match(self, query: str) -> list[str]:
+        """Return the best matches: paths that contain the query, else its letters in order."""
+        query = query.lower()
+        if not query:
+            return self._first
+        found = self._find(re.escape(query))
+        if not found and len(query) > 1:
+            found = self._find_letters(query)
+        return [self._paths[index] for _, _, index in sorted(found)[:MATCHES]]
+
+    def _find(self, pattern: str) -> list[tuple[int, int, int]]:
+        """Return a rank, the length and the index of paths with a match, up to `RANKED`."""
+        search = re.compile(pattern).search
+        found: list[tuple[int, int, int]] = []
+        position = 1
+        while len(found) < RANKED and (hit := search(self._joined, position)) is not None:
+            found.append(self._rank(hit.start()))
+            position = self._starts[found[-1][2] + 1]
+        return found
+
+    def _find_letters(self, letters: str) -> list[tuple[int, int, int]]:
+        """Do so for paths that contain these letters in order.
+
+        The pattern begins with the line break and never goes back, so a path costs one look.
+        """
+        if not all(letter in self._joined for letter in letters):
+            return []
+        steps = "".join(f"[^\\n{re.escape(letter)}]*+{re.escape(letter)}" for letter in letters)
+        hits = islice(re.finditer(f"\n{steps}", self._joined), RANKED)
+        return [self._rank(self._joined.index(letters[0], hit.start())) for hit in hits]
+
+    def _rank(self, position: int) -> tuple[int, int, int]:
+        """Return the rank of a match that begins at a position, its length and its index."""
+        index = bisect_right(self._starts, position) - 1
+        start, end = self._starts[index], self._starts[index + 1]
+        name = self._joined.rfind("/", start, end - 1) + 1 or start
+        rank = 0 if position == name else 1 if position > name else 2
+        return rank, end - start, index
 
 
 class FileIndex:
@@ -21,9 +78,7 @@ class FileIndex:
 
     def __init__(self, root: str) -> None:
         self._root = root
-        self._paths: list[str] = []
-        self._joined = ""
-        self._starts = [0]
+        self._paths = Paths()
         self._task: asyncio.Task[None] | None = None
         self.ready = False
         self.stale = False
@@ -44,47 +99,46 @@ class FileIndex:
 
     async def _load(self) -> None:
         root = self._root
-        paths = await asyncio.to_thread(list_files, root)
+        paths = await run_apart(lambda: Paths(list_files(root)))
         if root != self._root:
-            paths = await asyncio.to_thread(list_files, self._root)
+            root = self._root
+            paths = await run_apart(lambda: Paths(list_files(root)))
         self.set_paths(paths)
         self.on_ready()
 
-    def set_paths(self, paths: list[str]) -> None:
+    def set_paths(self, paths: Paths) -> None:
         """Use these paths, relative to the folder."""
-        self._paths = paths
-        self._joined = "\n".join(path.lower() for path in paths)
-        self._starts = [0]
-        for path in paths:
-            self._starts.append(self._starts[-1] + len(path.lower()) + 1)
-        self.ready = True
+        self._paths, self.ready = paths, True
 
     def match(self, query: str) -> list[str]:
-        """Return the best matches: paths that contain the query, else its letters in order."""
-        query = query.lower()
-        if not query:
-            return sorted(self._paths, key=lambda path: (path.count("/"), path))[:MATCHES]
-        found = self._find(re.escape(query))
-        if not found and len(query) > 1:
-            found = self._find("[^\\n]*?".join(map(re.escape, query)))
-        return [self._paths[index] for _, _, index in sorted(found)[:MATCHES]]
+        """Return the best matches; none until the files have been listed."""
+        return self._paths.match(query)
 
-    def _find(self, pattern: str) -> list[tuple[int, int, int]]:
-        """Return a rank, the length and the index of the paths with a match, up to `RANKED`.
 
-        All paths are one text, which is searched as a whole: that is much faster than one by one.
-        """
-        search = re.compile(pattern).search
-        found: list[tuple[int, int, int]] = []
-        position = 0
-        while len(found) < RANKED and (hit := search(self._joined, position)) is not None:
-            index = bisect_right(self._starts, hit.start()) - 1
-            start, position = self._starts[index], self._starts[index + 1]
-            length = position - start
-            name = self._joined.rfind("/", start, position - 1) + 1 or start
-            rank = 0 if hit.start() == name else 1 if hit.start() > name else 2
-            found.append((rank, length, index))
-        return found
+async def run_apart(work: Callable[[], Result]) -> Result:
+    """Run something in a thread that the end of the program does not wait for."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Result] = loop.create_future()
+
+    def settle(result: Result | None, error: Exception | None) -> None:
+        if future.done():
+            return
+        if error is None:
+            future.set_result(result)  # type: ignore[arg-type]
+        else:
+            future.set_exception(error)
+
+    def run() -> None:
+        result, failure = None, None
+        try:
+            result = work()
+        except Exception as error:  # it is raised where the result is awaited
+            failure = error
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(settle, result, failure)
+
+    threading.Thread(target=run, daemon=True).start()
+    return await future
 
 
 def list_files(root: str) -> list[str]:

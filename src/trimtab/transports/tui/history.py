@@ -3,7 +3,7 @@
 import fcntl
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -18,11 +18,12 @@ LARGEST = 8 << 20
 
 
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A prompt, the folder it was typed in, and when."""
+    """A prompt, the folder it was typed in, and when; the paths of its images, in order."""
 
     text: str
     cwd: str = ""
     time: float = 0.0
+    images: tuple[str, ...] = ()
 
 
 class History:
@@ -46,11 +47,12 @@ class History:
             self._entries = self._read()
         return self._entries
 
-    def add(self, text: str) -> None:
-        """Append a prompt, unless it is the same as the last one."""
-        if not text.strip() or (self.entries and self.entries[-1].text == text):
+    def add(self, text: str, images: Sequence[str] = ()) -> None:
+        """Append a prompt with its images, unless it is the same as the last one."""
+        last = self.entries[-1] if self.entries else Entry("")
+        if not text.strip() or (last.text, last.images) == (text, tuple(images)):
             return
-        entry = Entry(text, self._cwd, round(time.time(), 3))
+        entry = Entry(text, self._cwd, round(time.time(), 3), tuple(images))
         self._entries = [*(old for old in self.entries if old.text != text), entry][-KEPT:]
         try:
             make_private_dir(os.path.dirname(self._path))

@@ -12,7 +12,7 @@ from prompt_toolkit.input.ansi_escape_sequences import ANSI_SEQUENCES
 from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.input.vt100_parser import Vt100Parser
 from prompt_toolkit.key_binding import KeyBindings
-from prompt_toolkit.key_binding.key_processor import KeyPress, KeyPressEvent
+from prompt_toolkit.key_binding.key_processor import KeyPress, KeyPressEvent, _Flush
 from prompt_toolkit.key_binding.vi_state import InputMode
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import Layout, Window
@@ -105,8 +105,23 @@ def build_application(
     renderer.on_render = actions.request_frame
     app.renderer = renderer
     app.ttimeoutlen = app.timeoutlen = ESCAPE_SECONDS
-    app.key_processor.after_key_press += lambda _: actions.on_key()
+    app.key_processor.before_key_press += lambda _: actions.on_key()
+    app.key_processor.after_key_press += lambda _: actions.after_key()
     return app
+
+
+def take_typed(app: Application[int]) -> str:
+    """Return the text of the keys that have arrived and not acted; they will not."""
+    queue = app.key_processor.input_queue
+    presses = list(queue)
+    queue.clear()
+    texts = (Keys.ControlM, Keys.ControlJ, Keys.BracketedPaste)
+    typed = (
+        press.data
+        for press in presses
+        if press is not _Flush and (press.key in texts or not isinstance(press.key, Keys))
+    )
+    return "".join(typed).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def build_bindings(actions: Any) -> KeyBindings:

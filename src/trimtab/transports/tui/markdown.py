@@ -61,6 +61,7 @@ class MarkdownStream:
         self._row: Line = ()
         """Its last row so far."""
         self._fence = ""
+        self._fence_indent = 0
         self._highlighter: Highlighter | None = None
         self._table: list[str] = []
         self._ready: list[Callable[[int], list[Line]]] = []
@@ -89,7 +90,7 @@ class MarkdownStream:
         if self._table:
             return [(("dim", row),) for row in (*self._table, self._rest) if row]
         if self._fence:
-            return [(("", INDENT), ("", self._rest))] if self._rest else []
+            return [(("", self._strip_indent(self._rest)),)] if self._rest else []
         if self._block is not None:
             spans = (*self._row, *self._block.inline(self._rest))
             return self._block.render(spans, _limit(columns))
@@ -122,9 +123,10 @@ class MarkdownStream:
         elif (fence := _FENCE.fullmatch(line)) is not None:
             self._end_table()
             self._fence, language = fence[2], fence[3]
+            self._fence_indent = len(fence[1])
             self._highlighter = Highlighter(language)
             if language:
-                self._ready.append(lambda _: [(("dim", f"{INDENT}{language}"),)])
+                self._ready.append(lambda _: [(("dim", language),)])
         elif _TABLE.match(line):
             self._table.append(line)
         else:
@@ -137,8 +139,12 @@ class MarkdownStream:
             self._fence, self._highlighter = "", None
             return
         assert self._highlighter is not None
-        coloured = self._highlighter.colour(line)
-        self._ready.append(lambda _: [(("", INDENT), *coloured) if line else ()])
+        coloured = self._highlighter.colour(self._strip_indent(line))
+        self._ready.append(lambda _: [coloured if line else ()])
+
+    def _strip_indent(self, line: str) -> str:
+        """Return a line of code without the indent of its fence: copying gives the source."""
+        return line[: self._fence_indent].lstrip(" ") + line[self._fence_indent :]
 
     def _end_table(self) -> None:
         if self._table:

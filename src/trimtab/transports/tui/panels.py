@@ -8,6 +8,7 @@ import msgspec
 
 from trimtab.contracts.text import count, neutralise
 from trimtab.transports.tui.cells import Line
+from trimtab.transports.tui.history import Entry
 from trimtab.transports.tui.view import Menu, MenuItem
 from trimtab.undo.rewind import Mode, Point, list_effects, list_points
 
@@ -169,15 +170,15 @@ def search_panel(tui: "Tui") -> Panel:
     def find(query: str) -> Sequence[Row]:
         entries = tui.history.search(query, here=here[0])[:200]
         return [
-            Row(MenuItem(" ".join(entry.text.split())[:300], _short(entry.cwd)), entry.text)
+            Row(MenuItem(" ".join(entry.text.split())[:300], _short(entry.cwd)), entry)
             for entry in entries
             if not entry.text.startswith("/history")
         ]
 
-    def choose(text: str) -> None:
+    def choose(entry: Entry) -> None:
         tui.panel = None
-        tui.history.add(tui.editor.expanded)
-        tui.editor.set(text)
+        tui.editor.remember()
+        tui.editor.recall(entry)
 
     def narrow() -> str:
         here[0] = not here[0]

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from trimtab.config.edit import change_field
 from trimtab.contracts.errors import UsageError
 from trimtab.host.session_list import list_resumable
+from trimtab.models.sources import list_windows
 from trimtab.transports.tui.first_model import list_models
 from trimtab.transports.tui.panels import Panel, Row, find_in, local_time
 from trimtab.transports.tui.theme import THEMES, choose_theme
@@ -39,6 +40,9 @@ async def model_panel(tui: "Tui") -> Panel:
     """Return the picker of the models that are found."""
     sources = await tui.models.find_sources(again=True)
     rows = [row for source in sources for row in list_models(source)]
+    if tui.live is not None:
+        tui.live.controls.learn_windows(list_windows(sources))
+        tui.status.refresh()
 
     async def switch(name: str) -> None:
         assert tui.live is not None

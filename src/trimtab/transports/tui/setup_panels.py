@@ -94,7 +94,7 @@ def skills_panel(tui: "Tui") -> Panel | None:
         if not callable_:
             tui.say_briefly(f"Only the model can call {name}.")
             return
-        tui.history.add(tui.editor.expanded)
+        tui.editor.remember()
         tui.editor.set(f"/{name} ")
 
     return Panel("Skills", find_in(rows), choose)
@@ -109,7 +109,7 @@ def settings_panel(tui: "Tui") -> Panel:
 
     def choose(name: str) -> None:
         tui.panel = None
-        tui.history.add(tui.editor.expanded)
+        tui.editor.remember()
         tui.editor.set(f"/settings {name} ")
         tui.say_briefly(f"Type the new value of {name}, or default to remove it.")
 

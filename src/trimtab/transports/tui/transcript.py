@@ -4,11 +4,9 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from trimtab.contracts.text import count, neutralise
 from trimtab.host.answers import describe_exchange, describe_permission
-from trimtab.host.calls import describe_edits
+from trimtab.host.calls import describe_edits, describe_end
 from trimtab.host.parts import (
     Compaction,
     ContextUsage,
@@ -243,14 +241,17 @@ class Transcript:
             self._reasoning_began, self._reasoning_key = part.timestamp, part.key
         self.reasoning = neutralise(part.text)
         if part.done:
-            self._end_reasoning(part.timestamp)
+            self._end_reasoning(part.timestamp, part.seconds)
 
-    def _end_reasoning(self, ended: str) -> None:
+    def _end_reasoning(self, ended: str, seconds: float | None = None) -> None:
+        """Fold the reasoning; a replayed log knows only the `seconds` that it took."""
         if not self.reasoning:
             return
         text, self.reasoning = self.reasoning, ""
         self._ended_reasoning = self._reasoning_key
         took = elapsed(self._reasoning_began, ended)
+        if seconds is not None:
+            took = describe_seconds(seconds)
         title = f"thought for {took}" if took not in ("", "0 s") else "thought"
         self.fold(title, text)
         self.say(f"∴ {title}", "dim italic")
@@ -266,17 +267,29 @@ class Transcript:
                 self.call_started[part.key] = now
             self.calls[part.key] = part
             return
-        before = self.calls.pop(part.key, None)
+        self.calls.pop(part.key, None)
         self.call_started.pop(part.key, None)
         self._end_reasoning("")
-        if part.state == "interrupted" and before is not None and before.output:
-            part = msgspec.structs.replace(part, output=before.output)  # what it printed so far
         if part.state == "completed" and part.name in _QUIET and not part.server:
             self.fold(part.title, part.output)
             self._quiet.append(part)
             return
         self._settle()
-        self._show_call(part)
+        if part.by_person:
+            self._show_own(part)
+        else:
+            self._show_call(part)
+
+    def _show_own(self, part: ToolInvocation) -> None:
+        """Write a command of the person and all that it printed."""
+        command = part.arguments.get("command") if isinstance(part.arguments, dict) else ""
+        self.say(f"! {command}", "bold")
+        if output := neutralise(part.output).rstrip("\n"):
+            self.add_lines([(("", line),) for line in output.split("\n")])
+        if part.exit_code:
+            self.say(describe_end(part.exit_code), "dim")
+        elif part.exit_code is None and part.error:
+            self.say(f"The command cannot be run: {part.error}.", "error")
 
     def _hook(self, part: HookRun, now: float) -> None:
         if not part.done:
@@ -307,7 +320,7 @@ class Transcript:
             stopped = part.state in ("completed", "interrupted")  # else the error says it all
             output = part.output if stopped else part.error
             rows = [row for row in printed_rows(neutralise(output)) if row.strip()]
-            shown = rows[-FAILURE_LINES:] if part.exit_code else rows[:FAILURE_LINES]
+            shown = rows[-FAILURE_LINES:] if stopped else rows[:FAILURE_LINES]
             self._ready.append(
                 lambda columns: [
                     line

@@ -76,22 +76,26 @@ def change_prompt(tui: "Tui", queued: PromptQueued, action: str) -> None:
         mode="immediate" if action == "now" else "enqueue",
     )
     if action == "edit":
-        tui.history.add(tui.editor.expanded)
+        tui.editor.remember()
         edit_again(tui, queued)
     elif action == "now":
         handle_request(live, prompt)
     elif action == "first":
         live.inbox.put(prompt, front=True)
     else:
-        tui.history.add(text)
+        tui.history.add(text, list_images(queued))
         tui.say_briefly("Removed; it is in the history.")
     tui.request_frame()
 
 
 def edit_again(tui: "Tui", prompt: PromptQueued) -> None:
     """Put a prompt back into the editor, with the images that were attached to it."""
-    attached = [str(item["path"]) for item in prompt.attachments or () if item.get("path")]
-    tui.editor.load(prompt.display or prompt.text, attached)
+    tui.editor.load(prompt.display or prompt.text, list_images(prompt))
+
+
+def list_images(prompt: PromptQueued) -> list[str]:
+    """Return the paths of the files that are attached to a prompt."""
+    return [str(item["path"]) for item in prompt.attachments or () if item.get("path")]
 
 
 def tasks_panel(tui: "Tui") -> Panel | None:
@@ -110,7 +114,7 @@ def tasks_panel(tui: "Tui") -> Panel | None:
 
     def write_to(task_id: str) -> None:
         tui.panel = None
-        tui.history.add(tui.editor.expanded)
+        tui.editor.remember()
         tui.editor.set(f"/tasks send {task_id} ")
 
     def stop(task_id: str) -> None:

@@ -12,7 +12,7 @@ async def test_remarks_to_the_model_are_not_told_as_empty_prompts(tmp_path: Path
     limits = LimitOptions(max_tokens=1_000_000)
     async with opened(tmp_path, ["Hello."], limits=limits) as (live, watch, _):
         await live.ask("hi")
-        told = tell_past(live, Style(append_only=True))
+        told, _ = tell_past(live, Style(append_only=True))
     assert "budget" in {message.source for message in watch.of("user.message")}
     assert "\n> hi\n" in f"\n{told}"
     assert "Hello." in told

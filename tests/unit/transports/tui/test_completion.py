@@ -4,13 +4,13 @@ import pytest
 
 from trimtab.attachments.attach import find_mentions
 from trimtab.transports.tui.completion import CommandRow, Completer, mention
-from trimtab.transports.tui.files import FileIndex
+from trimtab.transports.tui.files import FileIndex, Paths
 
 
 @pytest.fixture
 def completer() -> Completer:
     files = FileIndex("/nowhere")
-    files.set_paths(["my docs/", "my docs/first draft.txt", "plain.txt"])
+    files.set_paths(Paths(["my docs/", "my docs/first draft.txt", "plain.txt"]))
     return Completer(list, files)
 
 

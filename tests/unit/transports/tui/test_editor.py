@@ -38,6 +38,32 @@ def test_a_draft_that_made_room_for_words_keeps_its_pastes(editor: Editor) -> No
     assert editor.expanded == LONG
 
 
+def test_a_recalled_prompt_has_its_images_in_this_run_and_the_next(tmp_path: Path) -> None:
+    path = str(tmp_path / "history.jsonl")
+    editor = Editor(History(path, "/here", lambda text: text), lambda: None)
+    editor.buffer.insert_text("compare ")
+    editor.attach_image("/x/one.png", "8x8")
+    editor.attach_image("/x/two.png", "8x8")
+    editor.remember()
+    editor.clear()
+    editor.go_up()
+    assert editor.images == ["/x/one.png", "/x/two.png"]
+    later = Editor(History(path, "/here", lambda text: text), lambda: None)
+    later.go_up()
+    assert later.text == "compare [image 1: 8x8][image 2: 8x8]"
+    assert later.images == ["/x/one.png", "/x/two.png"]
+
+
+def test_a_recalled_draft_has_its_pastes_folded_and_its_images(editor: Editor) -> None:
+    editor.paste(LONG)
+    editor.attach_image("/x/one.png", "8x8")
+    editor.remember()
+    editor.clear()
+    editor.go_up()
+    assert editor.text == "[paste 1: 12 lines][image 1: 8x8]"
+    assert editor.images == ["/x/one.png"]
+
+
 def test_pastes_of_one_size_have_names_of_their_own(editor: Editor) -> None:
     editor.paste(LONG)
     editor.paste(OTHER)

@@ -70,16 +70,24 @@ def test_no_letter_of_a_message_is_lost_or_doubled(
     assert letters("".join(render(text, columns, cuts))) == letters(text)
 
 
+def test_code_in_a_list_is_written_without_the_indent_of_the_list() -> None:
+    stream = MarkdownStream()
+    stream.feed("1. Run:\n   ```sh\n   if true; then\n     date\n\n   fi\n   ```\n")
+    stream.end()
+    lines = [plain(line) for line in stream.take(40)]
+    assert lines == ["1. Run:", "sh", "if true; then", "  date", "", "fi"]
+
+
 def test_code_is_written_as_it_stands_and_a_docstring_keeps_its_colour() -> None:
     code = '```python\ndef f():\n    """one\n    two"""\n    return 1\n```\n'
     stream = MarkdownStream()
     stream.feed(code)
     lines = stream.take(20)
     assert [plain(line) for line in lines[1:]] == [
-        "  def f():",
-        '      """one',
-        '      two"""',
-        "      return 1",
+        "def f():",
+        '    """one',
+        '    two"""',
+        "    return 1",
     ]
     assert ("string", '    two"""') in lines[3]
 

@@ -118,7 +118,8 @@ def test_a_finished_call_is_one_row_whose_outcome_is_not_cut() -> None:
 
 
 def test_what_an_interrupted_command_printed_stays() -> None:
-    lines = _show_call(title="bash x", state="interrupted", error="The execution was interrupted.")
+    interrupted = {"state": "interrupted", "error": "The execution was interrupted."}
+    lines = _show_call(title="bash x", **interrupted, output="one\ntwo\n")
     assert lines == ["◌ bash x · interrupted", "  │ one", "  │ two"]
 
 

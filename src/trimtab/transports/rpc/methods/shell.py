@@ -8,21 +8,11 @@ import msgspec
 
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
-from trimtab.contracts.events.own import ToolRunning
-from trimtab.contracts.events.tool import (
-    ToolExecutionComplete,
-    ToolExecutionStart,
-    ToolShellOutput,
-    ToolUserRequested,
-)
-from trimtab.contracts.ids import new_id
+from trimtab.host.recorded_commands import run_recorded
 from trimtab.transports.rpc.dispatch import Call, Methods
 from trimtab.transports.rpc.protocol import Then
 
 methods = Methods()
-
-TOOL = "bash"
-"""The tool whose call a person's command is recorded as."""
 
 
 class Exec(msgspec.Struct):
@@ -88,42 +78,20 @@ class Execute(msgspec.Struct, rename="camel"):
 @methods.on("session.shell.executeUserRequested", Execute)
 async def execute(call: Call, params: Execute) -> JsonObject:
     """Run a command to its end, recorded in the log as a call that the person made."""
-    hosted, call_id = call.session, new_id()
-    live, arguments = hosted.live, {"command": params.command}
-    folder = find_folder(call, None)
-    live.emit(ToolUserRequested(tool_call_id=call_id, tool_name=TOOL, arguments=arguments))
-    live.emit(ToolExecutionStart(tool_call_id=call_id, tool_name=TOOL, arguments=arguments))
-    live.emit(ToolRunning(tool_call_id=call_id))
-    written = 0
-
-    def on_output(stream: str, text: str) -> None:
-        nonlocal written
-        output = ToolShellOutput(tool_call_id=call_id, text=text, sequence=written, stream=stream)
-        live.emit(output, ephemeral=True)
-        written += 1
-
-    reply: JsonObject = {"toolCallId": call_id}
-    try:
-        ended = await hosted.own_commands.run(params.request_id, params.command, folder, on_output)
-    except OSError as error:
-        reply |= {"success": False, "output": "", "error": f"{error.strerror}: {error.filename}"}
-    else:
-        reply |= {
-            "success": ended.exit_code == 0,
-            "output": ended.output,
-            "exitCode": ended.exit_code,
-        }
-        if ended.exit_code < 0:
-            reply["error"] = f"The command was ended by {signal.Signals(-ended.exit_code).name}."
-    live.emit(
-        ToolExecutionComplete(
-            tool_call_id=call_id,
-            success=reply["success"],
-            is_user_requested=True,
-            result={"content": reply["output"]},
-            error={"message": reply["error"]} if "error" in reply else None,
-        )
+    hosted = call.session
+    find_folder(call, None)  # it may be gone
+    recorded = await run_recorded(
+        hosted.live,
+        hosted.own_commands,
+        params.command,
+        request_id=params.request_id,
     )
+    reply: JsonObject = {"toolCallId": recorded.call_id, "success": False, "output": ""}
+    if (ended := recorded.ended) is not None:
+        reply["success"] = ended.exit_code == 0
+        reply |= {"output": ended.output, "exitCode": ended.exit_code}
+    if recorded.error:
+        reply["error"] = recorded.error
     return reply
 
 
