@@ -184,7 +184,7 @@ async def test_an_agent_is_chosen_and_left(tmp_path: Path) -> None:
         await live.ask("hi")
         assert await live.run_command("/agent default") == "The agent is default."
         await live.ask("hi")
-        with pytest.raises(UsageError, match="no agent 'wolf'"):
+        with pytest.raises(UsageError, match="Custom agent 'wolf' not found"):
             await live.run_command("/agent wolf")
         assert watch.of("subagent.selected")[0].agent_name == "fox"
     first, second = (request.system for request in provider.requests)
