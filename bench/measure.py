@@ -66,7 +66,7 @@ def installed_mb(venv: Path) -> float:
         path.stat().st_size
         for path in folder.rglob("*")
         if path.is_file()
-        and path.suffix != ".pyc"
+        and "__pycache__" not in path.parts
         and not str(path.relative_to(folder)).startswith(skipped)
     )
     extra = venv / "bin" / "rg"
