@@ -87,6 +87,7 @@ OTHER_STARTS = {
     "trimtab.transports.rpc.server": "the SDK's server answers before it loads sessions",
     "trimtab.customize.instructions": "a start in a folder with instructions",
     "trimtab.customize.skills": "a start in a folder with skills",
+    "trimtab.customize.github_token": "every start looks for a token; few have accounts",
     "trimtab.mcp.connections": "a start with MCP servers; most need no sign-in",
     "trimtab.mcp.host": "a start with MCP servers; few have resources",
     "trimtab.mcp.server": "a start with MCP servers whose tools are known contacts none",

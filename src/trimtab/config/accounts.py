@@ -43,7 +43,7 @@ class Accounts:
     """The stored accounts of one home."""
 
     def __init__(self, home: Home, env: Mapping[str, str]) -> None:
-        self._path = accounts_file(home)
+        self._path = home.accounts
         self._env = env
 
     def list(self) -> tuple[Account, ...]:
@@ -100,10 +100,6 @@ def without(accounts: Sequence[Account], account_id: str) -> tuple[Account, ...]
     return tuple(account for account in accounts if account.id != account_id)
 
 
-def accounts_file(home: Home) -> str:
-    return os.path.join(home.config, "accounts.json")
-
-
 def find_stored_token(env: Mapping[str, str]) -> tuple[str, str] | None:
     """Return the token and login of the current account, or None. Imports nothing if there is none.
 
@@ -112,7 +108,7 @@ def find_stored_token(env: Mapping[str, str]) -> tuple[str, str] | None:
     if env.get("TRIMTAB_NO_LOGIN"):
         return None
     home = find_home(env)
-    if not os.path.exists(accounts_file(home)):
+    if not os.path.exists(home.accounts):
         return None
     accounts = Accounts(home, env)
     account = accounts.current()

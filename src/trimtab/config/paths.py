@@ -23,6 +23,10 @@ class Home(msgspec.Struct, frozen=True):
         return os.path.join(self.config, "settings.json")
 
     @property
+    def accounts(self) -> str:
+        return os.path.join(self.config, "accounts.json")
+
+    @property
     def permissions(self) -> str:
         return os.path.join(self.config, "permissions-config.json")
 

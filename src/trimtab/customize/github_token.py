@@ -1,8 +1,9 @@
 """The token for GitHub's own MCP server. Every start looks for one, so this imports little."""
 
+import os
 from collections.abc import Mapping
 
-from trimtab.config.accounts import find_stored_token
+from trimtab.config.paths import find_home
 from trimtab.providers.auth import GITHUB_TOKENS
 from trimtab.providers.endpoints import PREFIX
 
@@ -15,7 +16,9 @@ def find_github_token(env: Mapping[str, str]) -> str:
     """
     names = GITHUB_TOKENS[:1] if env.get(f"{PREFIX}BASE_URL") else GITHUB_TOKENS
     named = next((value for name in names if (value := env.get(name, "").strip())), "")
-    if named:
+    if named or not os.path.exists(find_home(env).accounts):
         return named
+    from trimtab.config.accounts import find_stored_token
+
     stored = find_stored_token(env)
     return stored[0] if stored else ""

@@ -5,7 +5,6 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from trimtab.config.accounts import accounts_file
 from trimtab.config.paths import Home
 from trimtab.contracts.errors import TrimtabError
 from trimtab.models.sources import Offer, Source, Sources
@@ -65,7 +64,7 @@ class ModelList:
         """Return something that changes with the login."""
         gh = os.path.join(self._env.get("HOME", ""), ".config", "gh", "hosts.yml")
         registry = os.path.join(self._home.config, "providers.json")
-        files = (accounts_file(self._home), registry, gh)
+        files = (self._home.accounts, registry, gh)
         variables = (self._env.get(name) for name in LOGIN_VARIABLES)
         return (*variables, *map(read_stamp, files))
 

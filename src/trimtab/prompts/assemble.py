@@ -93,12 +93,12 @@ TOOL_BLOCKS = (
     *("ask_user", "fetch_copilot_cli_documentation"),
 )
 """Tools with a text about their use, in the order of those texts."""
-FAMILIES = (
-    ("gpt", r"gpt-|o\d(-|$)|codex"),
-    ("claude", r"claude"),
-    ("gemini", r"gemini"),
-)
-"""Families of models, and patterns for the beginning of their models' names."""
+FAMILIES = {
+    "gpt": ("gpt-", "codex", *(f"o{digit}-" for digit in range(10))),
+    "claude": ("claude",),
+    "gemini": ("gemini",),
+}
+"""Families of models, and how the names of their models begin, with a hyphen at the end."""
 VARIANTS = frozenset(("tool_efficiency",))
 """Sections that have a text for each family, in `NAME.FAMILY.md`."""
 
@@ -152,7 +152,9 @@ def assemble(facts: PromptFacts, only: Collection[str] = ()) -> Assembled:
 def family_of(model: str) -> str:
     """Return the family of a model, judged by its name; empty if unknown."""
     name = model.lower().rsplit("/", 1)[-1]
-    return next((family for family, pattern in FAMILIES if re.match(pattern, name)), "")
+    return next(
+        (family for family, starts in FAMILIES.items() if f"{name}-".startswith(starts)), ""
+    )
 
 
 def read_text(name: str) -> str:

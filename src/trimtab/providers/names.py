@@ -6,8 +6,8 @@ from collections.abc import Iterable
 SERVICE_CHOOSES = frozenset(("auto", "default", "openrouter/auto"))
 """Names that leave the choice of the model to the service."""
 
-_DATE = re.compile(r"[-@:](?:20\d{6}|20\d\d-\d\d-\d\d|\d{4}|latest|preview)$")
-_VERSION = re.compile(r"(?<=\d)-(?=\d)")
+_DATE = r"[-@:](?:20\d{6}|20\d\d-\d\d-\d\d|\d{4}|latest|preview)$"
+_VERSION = r"(?<=\d)-(?=\d)"
 
 
 def same_model(requested: str, answered: str | None) -> bool:
@@ -45,5 +45,4 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 def _plain(name: str) -> str:
     text = name.lower().rsplit("/", 1)[-1].removesuffix(".gguf")
-    text = _DATE.sub("", text)
-    return _VERSION.sub(".", text)
+    return re.sub(_VERSION, ".", re.sub(_DATE, "", text))

@@ -52,9 +52,8 @@ def _load(path: str) -> _Table:
 def _find(model: str, rows: Mapping[str, _Row]) -> _Row | None:
     """Find a row by id, also without provider prefix or date, and with 4-5 written as 4.5."""
     name = model.rsplit("/", 1)[-1].lower()
+    found = rows.get(model) or rows.get(name)
+    if found is not None or "-" not in name:
+        return found
     undated = re.sub(r"-(?:20\d{6}|20\d\d-\d\d-\d\d|latest)$", "", name)
-    dotted = re.sub(r"(?<=\d)-(?=\d)", ".", undated)
-    for candidate in (model, name, undated, dotted):
-        if candidate in rows:
-            return rows[candidate]
-    return None
+    return rows.get(undated) or rows.get(re.sub(r"(?<=\d)-(?=\d)", ".", undated))

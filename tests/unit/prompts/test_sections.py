@@ -201,7 +201,7 @@ def test_a_family_has_its_own_text_in_place_of_the_usual_one() -> None:
 
 def test_every_file_is_used_and_every_name_has_its_file() -> None:
     names = {section.name for section in SECTIONS} | set(FRAGMENTS)
-    names |= {f"{name}.{family}" for name in VARIANTS for family, _ in FAMILIES}
+    names |= {f"{name}.{family}" for name in VARIANTS for family in FAMILIES}
     names |= {"compaction", "nudge", "title"}
     found = {name[:-3] for name in os.listdir(FOLDER) if name.endswith(".md")}
     assert found == names
