@@ -19,7 +19,7 @@ MAX_EVENTS = 5000
 
 
 class Past(msgspec.Struct, frozen=True):
-    """What a resumed session shows and goes on with."""
+    """The past of a resumed session: its last lines, and what still waits."""
 
     lines: list[Line]
     """The last lines; earlier ones are missing if `cut`."""
@@ -27,7 +27,7 @@ class Past(msgspec.Struct, frozen=True):
     waiting: dict[str, QueuedPrompt]
     """The prompts that were not sent yet."""
     told: list[str]
-    """What the model reads, with the next prompt, of commands that the person ran."""
+    """Reports of the person's commands that the model reads with the next prompt."""
 
 
 def replay(live: LiveSession, columns: int, rows: int) -> Past:
