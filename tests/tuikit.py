@@ -90,11 +90,16 @@ class Terminal:
     def visible(self) -> str:
         return "\n".join(self.emulator.visible).rstrip()
 
+    def _is_painting(self) -> bool:
+        """Return True in the midst of a frame, when rows of two frames stand side by side."""
+        begun, ended = (self.bytes.rfind(mark) for mark in (b"\x1b[?2026h", b"\x1b[?2026l"))
+        return begun > ended and self.process.returncode is None
+
     async def until(self, holds: Callable[[], Any], what: str) -> None:
         """Wait until something holds for the screen."""
         try:
             async with asyncio.timeout(SECONDS):
-                while not holds():
+                while self._is_painting() or not holds():
                     self._changed.clear()
                     await self._changed.wait()
         except TimeoutError:
