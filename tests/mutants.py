@@ -1,15 +1,16 @@
 """Mutation tests: change one place of the code at a time, and list the changes no test notices.
 
-    python tests/mutants.py [PACKAGE …] [--sample N] [--seed N] [--file PATH]
+    python tests/mutants.py [PACKAGE …] [--sample N] [--seed N] [--file PATH] [--jobs N]
 
 Each package gets a random sample of mutants, made by cosmic-ray's operators in a copy of the
 tree. The same seed over the same code gives the same mutants. A mutant is tried by the tests that
-reach its statement, in this process or in the program they start: one run of the package's tests
-under coverage finds them, and is kept until those tests or the package change. The shortest tests
-come first, up to `MOST_SECONDS`, so the share of survivors is an upper bound. `tests/mutants.toml`
-names survivors that change nothing a test could see, with the reason; they are not made again.
-Many tests wait for the disk: with TMPDIR in memory (not below /dev, where tools refuse to write)
-a run takes a fraction of the time.
+reach its statement, in this process or in the program they start. A run of the suite under coverage
+finds them (half an hour); what it found of a file of tests is kept until that file or the packages
+change. The tests written for the package come first, then all others, the shortest first, each
+group up to `MOST_SECONDS`, so the share of survivors is an upper bound. `tests/mutants.toml` names
+survivors that change nothing a test could see, with the reason; they are not made again. Many tests
+wait for the disk: with TMPDIR in memory (not below /dev, where tools refuse to write) a run takes a
+fraction of the time.
 """
 
 import argparse
@@ -17,6 +18,7 @@ import ast
 import hashlib
 import json
 import os
+import queue
 import random
 import re
 import shutil
@@ -25,20 +27,22 @@ import sys
 import sysconfig
 import tomllib
 import warnings
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
 TOP = Path(__file__).parents[1]
 CACHE = TOP / ".mutants"
 SOURCE = "src/trimtab/"
+SUITE = ("tests/unit", "tests/behaviour", "tests/e2e")
 
 
 class Package(NamedTuple):
-    """Code to change, and the tests that are expected to notice, both below their folders."""
+    """Code to change, and the tests that are tried first, both below their folders."""
 
     files: tuple[str, ...]
     tests: tuple[str, ...]
@@ -108,6 +112,8 @@ PACKAGES = {
     ),
 }
 MOST_SECONDS = 60.0
+MOST_OF_FILE = 12
+"""Tests of one file, for a line of the code, that are not of the package: the shortest."""
 IGNORED_OPERATORS = re.compile(
     r"NoOp|RemoveDecorator|Variable|ExceptionReplacer|Eq_Is|NotEq_IsNot|BitOr_(BitXor|Add)"
 )
@@ -149,25 +155,45 @@ def main() -> int:
     parser.add_argument("--sample", type=int, default=40, help="mutants of each package")
     parser.add_argument("--seed", type=int, default=1, help="another seed, other mutants")
     parser.add_argument("--file", default="", help="only mutants of files whose path has this")
+    parser.add_argument("--jobs", type=int, default=2, help="mutants tried at the same time")
     args = parser.parse_args()
     unknown = set(args.packages) - set(PACKAGES)
     if unknown:
         parser.error(f"unknown package {', '.join(unknown)}; use {', '.join(PACKAGES)}")
-    copy = make_copy(CACHE / "copy")
+    copies = [make_copy(CACHE / f"copy-{number}") for number in range(args.jobs)]
+    measured = find_tests(copies[0])
     worst = 0.0
     for package in args.packages:
-        measured = find_tests(copy, package)
         mutants = choose(package, args.sample, args.seed, args.file)
-        survivors = 0
-        for mutant in mutants:
-            if not is_noticed(copy, mutant, list_tests(measured, mutant)):
-                survivors += 1
-                print(f"  {mutant.path}:{mutant.line} {mutant.operator}")
-                print(f"    - {mutant.before.strip()}\n    + {mutant.after.strip()}", flush=True)
+        survivors = try_mutants(copies, package, mutants, measured)
         share = survivors / max(len(mutants), 1)
         worst = max(worst, share)
         print(f"{package}: {survivors} of {len(mutants)} survived ({share:.0%})", flush=True)
     return 1 if worst > 0.1 else 0
+
+
+def try_mutants(copies: list[Path], package: str, mutants: list[Mutant], measured: Measured) -> int:
+    """Try each mutant in a copy that is free, print the survivors and return their number."""
+    free: queue.SimpleQueue[Path] = queue.SimpleQueue()
+    for copy in copies:
+        free.put(copy)
+
+    def survives(mutant: Mutant) -> bool:
+        own, others = list_tests(measured, mutant, package)
+        copy = free.get()
+        try:
+            return not (is_noticed(copy, mutant, own) or is_noticed(copy, mutant, others))
+        finally:
+            free.put(copy)
+
+    survivors = 0
+    with ThreadPoolExecutor(len(copies)) as pool:
+        for mutant, survived in zip(mutants, pool.map(survives, mutants), strict=True):
+            if survived:
+                survivors += 1
+                print(f"  {mutant.path}:{mutant.line} {mutant.operator}")
+                print(f"    - {mutant.before.strip()}\n    + {mutant.after.strip()}", flush=True)
+    return survivors
 
 
 def make_copy(folder: Path) -> Path:
@@ -250,20 +276,69 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
             seconds.write(f"{line}\n")
 
 
-def find_tests(copy: Path, package: str) -> Measured:
-    """Return the tests that reach each line; measured anew if the package or its tests changed."""
-    paths = [*find_files(package), *(f"tests/{name}" for name in PACKAGES[package].tests)]
-    files = sorted(file for path in paths for file in list_files(TOP / path))
-    key = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
-    kept = CACHE / f"{package}.json"
-    if kept.is_file():
-        measured = Measured(**json.loads(kept.read_text(encoding="utf-8")))
-        if measured.key == key:
-            return measured
-    roots = sorted({f"{SOURCE}{name.split('/')[0]}" for name in PACKAGES[package].files})
-    tests = [f"tests/{name}" for name in PACKAGES[package].tests]
-    measured = measure_tests(copy, roots, tests, key)
-    kept.write_text(json.dumps(asdict(measured)), encoding="utf-8")
+def find_tests(copy: Path) -> Measured:
+    """Return the tests that reach each line, measuring those of files that changed."""
+    roots = sorted({name.split("/")[0] for value in PACKAGES.values() for name in value.files})
+    roots = [f"{SOURCE}{root}" for root in roots]
+    sources = hash_files(file for root in roots for file in sorted(list_files(TOP / root)))
+    kept = CACHE / "reached.json"
+    known = json.loads(kept.read_text(encoding="utf-8")) if kept.is_file() else {}
+    files = {
+        str(file.relative_to(TOP)): hash_files([file], sources)
+        for folder in SUITE
+        for file in sorted((TOP / folder).rglob("test_*.py"))
+    }
+    known = {name: entry for name, entry in known.items() if entry["key"] == files.get(name)}
+    changed = [name for name in files if name not in known]
+    if changed:
+        measured = measure_tests(copy, roots, changed, sources)
+        known |= {name: pack(measured, name, files[name]) for name in changed}
+        kept.write_text(json.dumps(known), encoding="utf-8")
+    return unpack(known)
+
+
+def hash_files(files: Iterable[Path], before: str = "") -> str:
+    digest = hashlib.sha256(before.encode())
+    for file in files:
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def pack(measured: Measured, name: str, key: str) -> dict[str, Any]:
+    """Return what is known of one file of tests, with numbers instead of the tests' names."""
+    tests = sorted(
+        (test for test in measured.seconds if test.partition("::")[0] == name),
+        key=lambda test: (measured.seconds[test], test),
+    )
+    numbers = {test: number for number, test in enumerate(tests)}
+    own = name.removeprefix("tests/").startswith(
+        tuple(own for package in PACKAGES.values() for own in package.tests)
+    )
+    lines = {
+        path: {
+            line: found if own else found[:MOST_OF_FILE]
+            for line, reached in by_line.items()
+            if (found := sorted(numbers[test] for test in reached if test in numbers))
+        }
+        for path, by_line in measured.lines.items()
+    }
+    return {
+        "key": key,
+        "tests": [[test, measured.seconds[test]] for test in tests],
+        "lines": {path: by_line for path, by_line in lines.items() if by_line},
+    }
+
+
+def unpack(known: dict[str, Any]) -> Measured:
+    """Put together what is known of all files of tests."""
+    measured = Measured("")
+    for entry in known.values():
+        names = [test for test, _ in entry["tests"]]
+        measured.seconds.update(entry["tests"])
+        for path, by_line in entry["lines"].items():
+            lines = measured.lines.setdefault(path, {})
+            for line, numbers in by_line.items():
+                lines.setdefault(line, []).extend(names[number] for number in numbers)
     return measured
 
 
@@ -281,7 +356,8 @@ def measure_tests(copy: Path, roots: list[str], tests: list[str], key: str) -> M
         f"[run]\ndata_file = {environment}/data\nsource = {source}\n", encoding="utf-8"
     )
     measure = ["--cov", f"--cov-config={environment}/coverage.ini", "--cov-context=test"]
-    run_tests(copy, [*measure, "--cov-report=", "-m", "not slow", *tests], timeout=3600)
+    workers = ["-n", "3", "--dist", "worksteal", "-m", "not slow and not foreign"]
+    run_tests(copy, [*measure, "--cov-report=", *workers, *tests], timeout=7200)
     lines = (running / "seconds").read_text(encoding="utf-8").splitlines()
     seconds = dict(json.loads(line) for line in lines)
     shutil.rmtree(running)
@@ -309,8 +385,8 @@ def read_lines(copy: Path, measured: Measured) -> Measured:
     return measured
 
 
-def list_tests(measured: Measured, mutant: Mutant) -> list[str]:
-    """Return the tests of the mutant's statement, the shortest first.
+def list_tests(measured: Measured, mutant: Mutant, package: str) -> tuple[list[str], list[str]]:
+    """Return the tests of the mutant's statement: those of the package, and all others.
 
     A statement of the module itself is executed by whichever test imports it first, so all tests
     that reach the file are taken for it.
@@ -323,6 +399,14 @@ def list_tests(measured: Measured, mutant: Mutant) -> list[str]:
         if not first or first <= int(line) <= last
         for test in reached
     }
+    own = {
+        test for test in tests if test.removeprefix("tests/").startswith(PACKAGES[package].tests)
+    }
+    return take_shortest(own, measured), take_shortest(tests - own, measured)
+
+
+def take_shortest(tests: set[str], measured: Measured) -> list[str]:
+    """Return the shortest tests that take `MOST_SECONDS` together."""
     chosen: list[str] = []
     left = MOST_SECONDS
     for test in sorted(tests, key=lambda test: (measured.seconds[test], test)):
@@ -488,14 +572,15 @@ def is_noticed(copy: Path, mutant: Mutant, tests: list[str]) -> bool:
     chosen = copy / ".venv/tests"
     chosen.write_text("".join(f"{test}\n" for test in tests), encoding="utf-8")
     try:
-        return run_tests(copy, ["-x", f"@{chosen}"], timeout=5 * MOST_SECONDS) != 0
+        arguments = ["-n", "0", "-x", f"@{chosen}"]
+        return run_tests(copy, arguments, timeout=5 * MOST_SECONDS) != 0
     finally:
         target.write_text(source, encoding="utf-8")
 
 
 def run_tests(copy: Path, arguments: list[str], timeout: float) -> int:
     """Run pytest in the copy and return its exit code, or -1 if it took too long."""
-    command = [str(copy / ".venv/bin/python"), "-m", "pytest", "-q", "-n", "0"]
+    command = [str(copy / ".venv/bin/python"), "-m", "pytest", "-q"]
     command += ["-p", "mutants", "-p", "no:cacheprovider", *arguments]
     environment = {**os.environ, "PYTHONPATH": "tests"}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
