@@ -4,13 +4,13 @@
 
 Each package gets a random sample of mutants, made by cosmic-ray's operators in a copy of the
 tree. The same seed over the same code gives the same mutants. A mutant is tried by the tests that
-reach its statement, in this process or in the program they start. A run of the suite under coverage
-finds them (half an hour); what it found of a file of tests is kept until that file or the packages
-change. The tests written for the package come first, then all others, the shortest first, each
-group up to `MOST_SECONDS`, so the share of survivors is an upper bound. `tests/mutants.toml` names
-survivors that change nothing a test could see, with the reason; they are not made again. Many tests
-wait for the disk: with TMPDIR in memory (not below /dev, where tools refuse to write) a run takes a
-fraction of the time.
+reach its statement, in this process or in the program they start. A run under coverage of all unit
+tests and of the files that `PACKAGES` names finds them; what it found of a file of tests is kept
+until that file or the packages change. The tests written for the package come first, then all
+others, the shortest first, each group up to `MOST_SECONDS`, so the share of survivors is an upper
+bound. `tests/mutants.toml` names survivors that change nothing a test could see, with the reason;
+they are not made again. Many tests wait for the disk: with TMPDIR in memory (not below /dev, where
+tools refuse to write) a run takes a fraction of the time.
 """
 
 import argparse
@@ -38,7 +38,6 @@ import pytest
 TOP = Path(__file__).parents[1]
 CACHE = TOP / ".mutants"
 SOURCE = "src/trimtab/"
-SUITE = ("tests/unit", "tests/behaviour", "tests/e2e")
 
 
 class Package(NamedTuple):
@@ -120,6 +119,9 @@ IGNORED_OPERATORS = re.compile(
 """Operators that change nothing here: equal numbers and short strings are one object in CPython,
 and flags of the operating system have no bit in common."""
 ORDER = re.compile(r"Operator_(Not)?Eq_[LG]tE?$")
+NUMBER = re.compile(r"NumberReplacer$")
+LARGE = 32
+"""A number from here on is a size or a limit, which breaks no promise if it differs by one."""
 Place = tuple[tuple[int, int], tuple[int, int]]
 """Line and column of the first character, and of the one after the last."""
 
@@ -285,8 +287,8 @@ def find_tests(copy: Path) -> Measured:
     known = json.loads(kept.read_text(encoding="utf-8")) if kept.is_file() else {}
     files = {
         str(file.relative_to(TOP)): hash_files([file], sources)
-        for folder in SUITE
-        for file in sorted((TOP / folder).rglob("test_*.py"))
+        for file in sorted({*list_files(TOP / "tests/unit"), *list_named_tests()})
+        if file.name.startswith("test_")
     }
     known = {name: entry for name, entry in known.items() if entry["key"] == files.get(name)}
     changed = [name for name in files if name not in known]
@@ -295,6 +297,12 @@ def find_tests(copy: Path) -> Measured:
         known |= {name: pack(measured, name, files[name]) for name in changed}
         kept.write_text(json.dumps(known), encoding="utf-8")
     return unpack(known)
+
+
+def list_named_tests() -> Iterator[Path]:
+    for package in PACKAGES.values():
+        for name in package.tests:
+            yield from list_files(TOP / "tests" / name)
 
 
 def hash_files(files: Iterable[Path], before: str = "") -> str:
@@ -471,7 +479,8 @@ def list_mutations(path: str) -> Iterator[tuple[int, tuple[str, int]]]:
     from cosmic_ray.plugins import get_operator, operator_names
 
     source = (TOP / path).read_text(encoding="utf-8")
-    tree, skipped, words = get_ast(source), find_annotations(source), find_words(source)
+    tree, skipped = get_ast(source), find_annotations(source)
+    words, large = find_words(source), find_large_numbers(source)
     for operator_name in operator_names():
         operator_class = get_operator(operator_name)
         if IGNORED_OPERATORS.search(operator_name) or operator_class.arguments():
@@ -480,7 +489,8 @@ def list_mutations(path: str) -> Iterator[tuple[int, tuple[str, int]]]:
         positions = (
             start for node in ast_nodes(tree) for start, _ in operator.mutation_positions(node)
         )
-        left_alone = skipped + words if ORDER.search(operator_name) else skipped
+        left_alone = skipped + (words if ORDER.search(operator_name) else [])
+        left_alone += large if NUMBER.search(operator_name) else []
         for occurrence, start in enumerate(positions):
             if not any(begin <= tuple(start) < end for begin, end in left_alone):
                 yield start[0], (operator_name, occurrence)
@@ -533,6 +543,16 @@ def find_words(source: str) -> list[Place]:
             isinstance(side, ast.Constant) and isinstance(side.value, str)
             for side in (node.left, *node.comparators)
         )
+    ]
+
+
+def find_large_numbers(source: str) -> list[Place]:
+    return [
+        find_place(node)
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, int | float)
+        and abs(node.value) >= LARGE
     ]
 
 
