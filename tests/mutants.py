@@ -120,6 +120,8 @@ IGNORED_OPERATORS = re.compile(
 and flags of the operating system have no bit in common."""
 ORDER = re.compile(r"Operator_(Not)?Eq_[LG]tE?$")
 NUMBER = re.compile(r"NumberReplacer$")
+MARK = r"(?<![^\s(])\*,"
+"""The mark before named arguments, which is no product."""
 LARGE = 32
 """A number from here on is a size or a limit, which breaks no promise if it differs by one."""
 Place = tuple[tuple[int, int], tuple[int, int]]
@@ -506,7 +508,7 @@ def make_mutant(path: str, line: int, mutation: tuple[str, int]) -> Mutant | Non
     before, after = source.split("\n"), (changed or "").split("\n")
     if len(after) != len(before) or after[line - 1] == before[line - 1]:
         return None
-    if before[line - 1].strip() == "*,":  # the mark before named arguments is not a product
+    if re.sub(MARK, "/,", before[line - 1]) == after[line - 1]:
         return None
     try:
         with warnings.catch_warnings(action="error"):

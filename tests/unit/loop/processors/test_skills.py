@@ -215,6 +215,7 @@ def test_the_body_is_sent_with_the_folder_of_its_files() -> None:
         ("Fix $ARGUMENTS.", "a b", "Fix a b."),
         ("Fix $1 and $2.", "a b", "Fix a and b."),
         ("Fix $3.", "a b", "Fix ."),
+        ("Fix $9.", "a b", "Fix ."),
         ("Fix $ARGUMENTS[0], $ARGUMENTS[1], $ARGUMENTS[2].", "a b", "Fix a, b, ."),
         ("Costs $10.", "", "Costs $10."),
         ("Costs $10.", "a", "Costs $10.\n\nARGUMENTS: a"),
