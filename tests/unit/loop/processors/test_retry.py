@@ -160,3 +160,25 @@ async def test_only_a_rate_limit_that_persists_asks_whether_to_switch_the_mode(
     else:
         assert (await drained(run)).of("assistant.message")[-1].content == "ok"
     assert answers == asked
+
+
+async def test_a_model_that_repeats_itself_is_followed_by_the_next_one() -> None:
+    fallbacks, run = Fallbacks([other([], "b")]), make_run([])
+    assert fallbacks.switch_when_stuck(run)
+    assert run.agent.model.name == "b"
+    (warning,) = run.session.of("session.warning")  # type: ignore[attr-defined]
+    assert warning.message.startswith("scripted repeats itself; continuing with")
+    assert not fallbacks.switch_when_stuck(run), "there is no other one"
+    assert run.agent.model.name == "b"
+
+
+async def test_nobody_is_billed_for_the_words_after_a_reply_that_was_cut() -> None:
+    run, retry = make_run([]), Retry(RetryPolicy(retries=0))
+    cut = ModelError("Cut.", code="output_limit")
+    assert [await retry.on_request_error(run, cut, attempt) for attempt in range(3)] == [
+        True,
+        True,
+        False,
+    ]
+    assert run.prompt.billable is False
+    assert run.prompt.source == "system"
