@@ -43,3 +43,9 @@ async def test_a_request_over_the_limit_of_bytes_is_made_without_images(
     assert await ImageRemoval().before_request(run) is None
     assert removed(run) == count
     assert count_images(run) == 1 - count
+
+
+async def test_without_images_there_is_nothing_to_remove() -> None:
+    run, error = make_run([]), ModelError("x", category="too_large")
+    assert await ImageRemoval().on_request_error(run, error, 0) is False
+    assert removed(run) == 0

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from loopkit import drained, make_run
+from loopkit import MemoryInbox, drained, make_run
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.run import COMMAND, Prompt
 from trimtab.loop.processors.slash import SlashCommands
@@ -60,3 +60,40 @@ async def test_a_command_that_stands_for_a_prompt_is_sent_as_that_prompt() -> No
     session = await drained(run)
     assert [message.content for message in session.of("user.message")] == ["/review", "hello"]
     assert [info.message for info in session.of("session.info")] == ["fine"]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "asked"),
+    [
+        (Prompt(text="/good", source="hook"), False),
+        (Prompt(text="/good", source="autopilot"), False),
+        (Prompt(text="good"), False),
+        (Prompt(text="/odd"), True),
+        (Prompt(text="!ls"), True),
+    ],
+)
+async def test_only_what_a_person_types_with_a_mark_may_be_a_command(
+    prompt: Prompt, asked: bool
+) -> None:
+    seen: list[str] = []
+
+    async def note(text: str) -> str | None:
+        seen.append(text)
+        return None
+
+    assert await SlashCommands(note).on_prompt(make_run([]), prompt) is prompt
+    assert seen == ([prompt.text] if asked else [])
+
+
+async def test_a_command_of_a_person_that_fails_is_not_left_in_the_queue() -> None:
+    consumed: list[Prompt] = []
+
+    class Noting(MemoryInbox):
+        def consume(self, prompt: Prompt) -> None:
+            consumed.append(prompt)
+
+    run, prompt = make_run([]), Prompt(text="/bad")
+    run.inbox = Noting(())
+    with pytest.raises(UsageError, match="type it right"):
+        await SlashCommands(answer).on_prompt(run, prompt)
+    assert consumed == [prompt]

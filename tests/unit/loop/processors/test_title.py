@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from loopkit import MemorySession, make_run
+from loopkit import MemorySession, change_agent, make_run
 from trimtab.contracts.messages import Text
 from trimtab.contracts.run import Prompt, Run
+from trimtab.loop.ledger import Allowance, Ledger, Spending
 from trimtab.loop.processors.title import MAX_LENGTH, Titles
 from trimtab.loop.side_calls import Writer
 from trimtab.providers.script import Script
@@ -68,3 +69,37 @@ async def test_a_model_that_fails_is_told_of_and_the_session_goes_on() -> None:
     assert warning.message.startswith("No title was written: ")
     (call,) = session_of(run).of("trimtab.model_call")
     assert call.status == "error"
+
+
+async def test_a_title_is_asked_for_in_one_piece_and_reserves_what_it_sends() -> None:
+    asked: list[tuple[str, int, int]] = []
+
+    class Noting(Ledger):
+        def reserve_call(self, purpose: str, prompt: int, output: int, price: Any) -> bool:
+            asked.append((purpose, prompt, output))
+            return True
+
+    provider, run = ScriptedProvider(Script.of(["A title"])), make_run([])
+    change_agent(run, budget=Noting(Allowance(tokens=1), Spending))
+
+    async def find_writer() -> Writer | None:
+        return Writer(provider=provider, model="small")
+
+    titles = Titles("Name it.", find_writer, lambda _: None)
+    await titles.on_prompt(run, Prompt(text="x" * 3_000))
+    await asyncio.gather(*run.tasks)
+    (request,) = provider.requests
+    assert (request.stream, request.tools) == (False, ())
+    length = len("Name it.\n\n<prompt>\n\n</prompt>") + 2_000
+    assert asked == [("title", length // 4, 32)]
+
+
+async def test_without_a_model_for_titles_none_is_written() -> None:
+    async def find_nothing() -> Writer | None:
+        return None
+
+    saved: list[str] = []
+    run = make_run([])
+    await Titles("Name it.", find_nothing, saved.append).on_prompt(run, Prompt(text="go"))
+    await asyncio.gather(*run.tasks)
+    assert (saved, session_of(run).events) == ([], [])
