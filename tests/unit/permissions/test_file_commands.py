@@ -1,0 +1,79 @@
+"""Commands that a rule for writing covers."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from permissionkit import POLICY
+from trimtab.contracts.permission import Policy
+from trimtab.permissions.file_commands import MAX_ENTRIES, changes_named_files
+from trimtab.permissions.shell.verdict.analyse import analyse
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> Policy:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/x.txt").write_text("x")
+    (tmp_path / "f").write_text("f")
+    (tmp_path / "d").mkdir()
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked/deep").mkdir()
+    (tmp_path / "linked/deep/l").symlink_to("/etc")
+    (tmp_path / "l").symlink_to("f")
+    return msgspec.structs.replace(POLICY, cwd=str(tmp_path), roots=(str(tmp_path),))
+
+
+def covered(command: str, policy: Policy) -> bool:
+    analysis = analyse(command, policy.cwd, policy.home)
+    return changes_named_files([found.identifier for found in analysis.commands], analysis, policy)
+
+
+@pytest.mark.parametrize(
+    ("command", "plain"),
+    [
+        ("mkdir -p new/folder", True),
+        ("touch new", True),
+        ("rm f", True),
+        ("rmdir d", True),
+        ("cp f g && mv g h", True),
+        ("mkdir b && touch b/x", True),
+        ("chmod 644 f", True),
+        ("chmod 0755 f", True),
+        ("chmod u+x,g-w f", True),
+        ("chmod +x f", True),
+        ("chmod 4755 f", False),
+        ("chmod u+s f", False),
+        ("chmod -R 755 a", False),
+        ("chmod 644 -R a", False),
+        ("chmod", False),
+        ("touch $x", False),
+        ("touch *", False),
+        ("touch ../outside", False),
+        ("touch /etc/x", False),
+        ("touch .git/hooks/pre-commit", False),
+        ("ln -s f g", False),
+        ("touch a && make", False),
+        ("mkdir", False),
+        ("cp l g", False),
+        ("mv linked elsewhere", False),
+        ("cp -r a b", True),
+        ("cp -t d l", False),
+        ("cp -t d f", True),
+        ("rm l", True),
+    ],
+)
+def test_only_literal_changes_of_files_inside_are_covered(
+    policy: Policy, command: str, plain: bool
+) -> None:
+    assert covered(command, policy) is plain
+
+
+def test_a_folder_too_large_to_be_searched_may_hold_a_link(policy: Policy) -> None:
+    folder = Path(policy.cwd) / "many"
+    folder.mkdir()
+    for number in range(MAX_ENTRIES):
+        (folder / str(number)).touch()
+    assert covered("mv many elsewhere", policy)
+    (folder / "one more").touch()
+    assert not covered("mv many elsewhere", policy)

@@ -1,0 +1,77 @@
+"""Files that git has recorded, which it prints whatever a fence hides."""
+
+from pathlib import Path
+
+import pytest
+
+from gitkit import git, make_repository
+from trimtab.permissions.shell.verdict.analyse import analyse
+from trimtab.permissions.tracked_files import find_recorded, is_tracked, prints_recorded
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    folder = tmp_path / "repo"
+    (folder / "a").mkdir(parents=True)
+    (folder / "a/known.txt").write_text("x\n")
+    make_repository(folder)
+    git(folder, "add", "a")
+    git(folder, "commit", "-qm", "first")
+    (folder / "new.txt").write_text("y\n")
+    return folder
+
+
+def test_a_file_of_the_index_is_tracked_and_another_is_not(repository: Path) -> None:
+    assert is_tracked(str(repository / "a/known.txt"))
+    assert not is_tracked(str(repository / "new.txt"))
+    assert not is_tracked(str(repository.parent / "elsewhere.txt"))
+
+
+def test_a_shortened_index_counts_as_having_every_file(repository: Path) -> None:
+    git(repository, "update-index", "--index-version", "4")
+    assert is_tracked(str(repository / "new.txt"))
+
+
+def test_a_worktree_has_an_index_of_its_own(repository: Path) -> None:
+    other = repository.parent / "other"
+    git(repository, "worktree", "add", str(other))
+    assert is_tracked(str(other / "a/known.txt"))
+    assert not is_tracked(str(other / "new.txt"))
+
+
+def test_a_repository_without_an_index_tracks_nothing(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    assert not is_tracked(str(tmp_path / "a.txt"))
+
+
+def test_an_index_that_cannot_be_read_may_have_the_file(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    (tmp_path / ".git/index").mkdir()
+    assert is_tracked(str(tmp_path / "a.txt"))
+
+
+@pytest.mark.parametrize(
+    ("command", "prints"),
+    [
+        ("git show HEAD:a", True),
+        ("git log -p", True),
+        ("ls && git diff", True),
+        ("git status", False),
+        ("git add a", False),
+        ("show diff", False),
+    ],
+)
+def test_some_commands_of_git_print_what_is_in_files(command: str, prints: bool) -> None:
+    assert prints_recorded(analyse(command, "/srv", "/home/me")) is prints
+
+
+def test_files_are_named_as_they_are_in_a_commit(repository: Path) -> None:
+    below = str(repository / "a")
+    named = list(find_recorded(analyse("git show HEAD:k.txt :x other", below, ""), below))
+    assert named == [
+        f"{below}/k.txt", f"{repository}/k.txt", f"{below}/x", f"{repository}/x",
+    ]  # fmt: skip
+    assert list(find_recorded(analyse("cat HEAD:k.txt", below, ""), below)) == []
+    assert list(find_recorded(analyse("git show HEAD:", below, ""), below)) == []
+    outside = str(repository.parent)
+    assert list(find_recorded(analyse("git show HEAD:k", outside, ""), outside)) == [f"{outside}/k"]
