@@ -109,3 +109,21 @@ def test_the_part_that_was_still_cached_is_counted() -> None:
     (broken,) = session.of("prompt_cache_break")
     assert (broken.survived_tokens, broken.shortfall_tokens) == (1_000, 9_000)
     assert broken.retention_ratio == 0.1
+
+
+@pytest.mark.parametrize(("before", "after"), [("m", "n"), ("n", "m"), ("m", "m")])
+def test_both_models_are_named_if_another_one_was_used(before: str, after: str) -> None:
+    session = MemorySession()
+    first, second = request("a", model=before), request("b", model=after)
+    watch_cache(session, watch_cache(session, None, first, USED), second, LOST)
+    (broken,) = session.of("prompt_cache_break")
+    named = (before, after) if before != after else (None, None)
+    assert (broken.model_from, broken.model_to) == named
+
+
+@pytest.mark.parametrize(("tokens", "told"), [(1023, 0), (1024, 1), (900, 0)])
+def test_a_prompt_too_short_to_be_cached_is_not_missed(tokens: int, told: int) -> None:
+    session = MemorySession()
+    used = Usage(input_tokens=tokens, output_tokens=1, cache_read_tokens=5)
+    watch_cache(session, watch_cache(session, None, request("a"), used), request("b"), LOST)
+    assert len(session.of("prompt_cache_break")) == told

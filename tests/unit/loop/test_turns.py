@@ -324,3 +324,9 @@ async def test_a_result_has_a_kind_and_a_text_for_the_model(kind: Any, success: 
         if isinstance(message, ToolMessage)
     ]
     assert texts == [f"It was a {kind}."]
+
+
+async def test_a_prompt_says_whether_the_agent_was_idle_when_it_came() -> None:
+    session = await drained(make_run(["one", "two", "three"], "a", "b", "c"))
+    delivered = [message.delivery for message in session.of("user.message")]
+    assert delivered == ["idle", "queued", "queued"]
