@@ -520,8 +520,8 @@ def make_mutant(path: str, line: int, mutation: tuple[str, int]) -> Mutant | Non
 
 
 def find_annotations(source: str) -> list[Place]:
-    """Return the places of annotations, imports for them, assertions, options of classes and
-    constants that are numbers: a limit that is larger by one breaks no promise."""
+    """Return the places of annotations, imports for them, assertions, options of classes,
+    decorators (a cache has a size) and constants that are numbers."""
     places: list[ast.AST] = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.AnnAssign | ast.arg) and node.annotation is not None:
@@ -532,6 +532,7 @@ def find_annotations(source: str) -> list[Place]:
             places.append(node)
         elif isinstance(node, ast.ClassDef):
             places.extend(keyword.value for keyword in node.keywords)
+        places.extend(getattr(node, "decorator_list", ()))
     return [find_place(place) for place in places if isinstance(place, ast.expr | ast.stmt)]
 
 

@@ -362,6 +362,8 @@ async def test_a_cancelled_compaction_is_recorded_as_such() -> None:
     job.cancel()
     outcome = await finish(job)
     assert (outcome.success, outcome.error) == (False, CANCELLED)
+    assert (outcome.messages_removed, outcome.tokens_removed) == (0, 0)
+    assert (outcome.tokens_before, outcome.tokens_after) == (0, 0)
     (done,) = session_of(run).of("session.compaction_complete")
     assert (done.success, done.outcome, done.error) == (False, "cancelled", CANCELLED)
     assert done.summary_content is None
