@@ -16,7 +16,10 @@ from trimtab.permissions.shell.verdict.analyse import analyse
 from trimtab.permissions.shell.verdict.analysis import Analysis, Found
 
 FILE = DATA / "analyses.txt"
-LISTS = ("addresses", "forbidden", "hazards", "hidden", "hostile", "harmless", "ruled", "uncertain")
+LISTS = (
+    *("addresses", "forbidden", "grammar", "hazards", "hidden", "hostile", "harmless", "ruled"),
+    "uncertain",
+)
 MARKED = ("hazards", "hidden")
 """Lists whose lines begin with a mark and a tab."""
 FLAGS = ("read_only", "shadow", "doubtful", "literal")
