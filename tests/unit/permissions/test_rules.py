@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from permissionkit import POLICY, rules
 from trimtab.contracts.errors import UsageError
-from trimtab.contracts.permission import Policy
+from trimtab.contracts.permission import Policy, Rule
 from trimtab.contracts.tool import Access
 from trimtab.permissions.decide import decide
 from trimtab.permissions.paths import is_protected
-from trimtab.permissions.rules import parse_rule
+from trimtab.permissions.rules import parse_rule, parse_rules, to_globs
 from trimtab.permissions.urls import matches_url
 
 
@@ -304,3 +304,27 @@ def test_the_kernels_names_of_places_lead_nowhere(place: Policy, path: str) -> N
 )
 def test_what_only_looks_like_a_protected_name_is_none(place: Policy, path: str) -> None:
     assert not is_protected(os.path.join(place.cwd, path))
+
+
+@pytest.mark.parametrize(
+    ("rule", "globs"),
+    [
+        ("read(.env)", ("**/.env",)),
+        ("read(a/b.txt)", ("**/a/b.txt",)),
+        ("read(/srv/project/a)", ("**/srv/project/a", "/a")),
+        ("read(/etc/x)", ("**/etc/x",)),
+        ("read(../x)", ("**/srv/x",)),
+        ("read", ()),
+        ("write(.env)", ()),
+        ("shell(cat)", ()),
+    ],
+)
+def test_a_search_leaves_out_what_rules_keep_from_being_read(
+    rule: str, globs: tuple[str, ...]
+) -> None:
+    assert to_globs(parse_rules([rule]), "/srv/project") == globs
+
+
+def test_a_search_leaves_out_excluded_content_below_its_root() -> None:
+    rule = Rule("read", "/keys", "file", "/srv")
+    assert to_globs([rule], "/srv") == ("**/srv/keys", "/keys")
