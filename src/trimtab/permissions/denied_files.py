@@ -9,7 +9,8 @@ import msgspec
 
 from trimtab.contracts.permission import Policy, Rule
 from trimtab.permissions.exclusions import compile_pattern
-from trimtab.permissions.paths import fold, resolve
+from trimtab.permissions.paths import fold, is_inside, resolve
+from trimtab.permissions.read_folders import find_secret_rules
 
 MAX_ENTRIES = 500_000
 MAX_SECONDS = 2.0
@@ -55,6 +56,21 @@ def find_denied_reads(policy: Policy) -> DeniedReads:
             return DeniedReads(paths=(), roots=(), problem=problem)
         denied += here.found
     return DeniedReads(paths=tuple(dict.fromkeys(denied)), roots=tuple(roots))
+
+
+def find_secrets(policy: Policy) -> DeniedReads:
+    """Search folders that rules allow to be read for the secrets in them, which may not.
+
+    A folder that has become a link, or is too large to be searched, is left out of `roots`.
+    """
+    roots: list[str] = []
+    secrets: list[str] = []
+    for folder in policy.granted:
+        here = search(folder, find_secret_rules((folder,)), policy.cwd)
+        if here.complete and resolve(folder) == folder:
+            roots.append(folder)
+            secrets += [path for path in here.found if not is_inside(path, policy.roots)]
+    return DeniedReads(paths=tuple(secrets), roots=tuple(roots))
 
 
 def search(

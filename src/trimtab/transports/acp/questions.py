@@ -9,7 +9,7 @@ from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.permission import Answer
 from trimtab.contracts.questions import PlanReady, PlanVerdict
 from trimtab.host.plan_actions import PLAN_ACTIONS, list_actions
-from trimtab.permissions.approvals import approve_bundle, name_briefly
+from trimtab.permissions.approvals import approve_bundle, holds_everywhere, name_briefly
 from trimtab.permissions.kinds import show_request
 from trimtab.tools.splice import Splice, plan_edit
 from trimtab.transports.acp.connection import Connection
@@ -25,6 +25,7 @@ DENIED = Answer(kind="user-not-available")
 ANSWERS = {
     "allow_once": "approve-once",
     "allow_always": "approve-for-location",
+    "allow_everywhere": "approve-permanently",
     "reject_once": "reject",
     "reject_always": "reject",
 }
@@ -107,6 +108,9 @@ def build_options(request: JsonObject) -> list[JsonObject]:
         named = ", ".join(rules)
         name = f"Always allow {named} in this folder"
         options.append({"optionId": "allow_always", "name": name, "kind": "allow_always"})
+    if holds_everywhere(request):
+        name = f"Always allow {named} in every folder"
+        options.append({"optionId": "allow_everywhere", "name": name, "kind": "allow_always"})
     if bundle := request.get("bundle"):
         listed = ", ".join(map(name_briefly, bundle["rules"]))
         name = f"Always allow {bundle['title']} in this folder: {listed}"

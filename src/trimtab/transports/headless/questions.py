@@ -7,7 +7,7 @@ from trimtab.contracts.permission import Answer
 from trimtab.contracts.questions import TrustQuestion
 from trimtab.contracts.text import count, neutralise
 from trimtab.host.plan_actions import PLAN_ACTIONS, list_actions
-from trimtab.permissions.approvals import approve_bundle, name_briefly
+from trimtab.permissions.approvals import approve_bundle, holds_everywhere, name_briefly
 from trimtab.permissions.kinds import show_request
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ _ANSWERS = {
     **dict.fromkeys(("2", "s"), "approve-for-session"),
     **dict.fromkeys(("3", "a"), "approve-for-location"),
     **dict.fromkeys(("4", "n", "no"), "reject"),
+    "6": "approve-permanently",
 }
 MAX_LENGTH = 4000
 MAX_ITEMS = 20
@@ -43,6 +44,8 @@ def describe_request(request: JsonObject, *, edits: bool = False) -> str:
         lines.append(f"  2  yes, allow {named} in this session")
         lines.append(f"  3  yes, allow {named} always in this folder")
         lines.append(f"     that covers {_show(request.get('suggestedRulesCover', ''))}")
+        if holds_everywhere(request):
+            lines.append("  6  the same always in every folder")
         if edits and may_edit_rules(request):
             lines.append("  e  edit the rule")
     if bundle := request.get("bundle"):
@@ -62,8 +65,11 @@ def read_answer(reply: str, request: JsonObject, approval: JsonObject | None) ->
     kind = _ANSWERS.get(reply.lower(), "")
     if kind.startswith("approve-for") and not request.get("suggestedRules"):
         return None
+    if kind == "approve-permanently" and not holds_everywhere(request):
+        return None
     if kind:
-        return Answer(kind=kind, approval=approval if kind.startswith("approve-for") else None)
+        lasts = kind.startswith("approve-") and kind != "approve-once"
+        return Answer(kind=kind, approval=approval if lasts else None)
     return Answer(kind="reject", feedback=reply) if len(reply) >= MIN_FEEDBACK else None
 
 
@@ -72,6 +78,7 @@ def name_answers(request: JsonObject, *, edits: bool = False) -> str:
     keys = ["1", "2", "3", "4"] if request.get("suggestedRules") else ["1", "4"]
     keys += ["e"] if edits and may_edit_rules(request) else []
     keys += ["c"] if request.get("bundle") else []
+    keys += ["6"] if holds_everywhere(request) else []
     return ", ".join(keys)
 
 
