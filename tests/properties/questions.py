@@ -26,7 +26,7 @@ from trimtab.checkout.project_commands import find_checks
 from trimtab.contracts.permission import Decision, Policy
 from trimtab.contracts.tool import Access
 from trimtab.permissions.approvals import generalise, to_rules
-from trimtab.permissions.bundles import find_bundle
+from trimtab.permissions.bundles import find_bundle, find_everyday
 from trimtab.permissions.decide_shell import judge_analysis
 from trimtab.permissions.paths import resolve
 from trimtab.permissions.rules import parse_rules
@@ -82,6 +82,10 @@ class Person:
         self._offered: list[str] = []
         self._hosts: set[str] = set()
 
+    def begin_session(self) -> None:
+        """Bundles are offered once in a session."""
+        self._offered.clear()
+
     def is_asked(self, line: Line) -> str:
         """Return the question about a command, empty if there is none; it is then approved."""
         place = (resolve(line.cwd), *POLICY.roots)
@@ -128,8 +132,11 @@ class Person:
         rules = to_rules(approval, "always")
         suggested = [str(rule) for rule in rules]
         command, policy = access.target, self.policy
-        bundle = find_bundle(command, suggested, self._checks, policy, self._offered)
-        if bundle is not None:
+        offers = [
+            find(command, suggested, self._checks, policy, self._offered) if rules else None
+            for find in (find_bundle, find_everyday)
+        ]
+        for bundle in filter(None, offers):  # the last is the widest
             self._offered.append(bundle.title)
             rules = parse_rules(bundle.rules, "always")
         self.policy = msgspec.structs.replace(self.policy, allow=(*self.policy.allow, *rules))
@@ -159,6 +166,7 @@ def measure(projects: Iterator[Project], start: Policy = POLICY) -> tuple[list[s
     for project in projects:
         person = Person(start, project.checks)
         for number, session in enumerate(project.sessions):
+            person.begin_session()
             questions = [person.is_asked(line) for line in session]
             if number:
                 asked += filter(None, questions)

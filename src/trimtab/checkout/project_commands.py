@@ -3,14 +3,17 @@
 import os
 import re
 from collections.abc import Iterator
+from glob import escape, iglob
+from itertools import islice
 from typing import Any
 
 import msgspec
 
 CHECK_SCRIPT = re.compile(
-    r"(?:build|tests?|lint|type-?check|types|format|fmt|check|verify|validate|coverage)(?:[:-].*)?"
+    r"(?:build|tests?|lint|type-?check|types|format|fmt|check|verify|validate|coverage|dev|start|"
+    r"serve|preview|watch)(?:[:-].*)?"
 )
-"""Names of scripts that build or check a project."""
+"""Names of scripts that build, check or start a project."""
 NODE_TOOLS = {
     "@biomejs/biome": "biome",
     "@playwright/test": "playwright",
@@ -39,9 +42,10 @@ BY_FILE = (
     ("Gemfile", ("bundle install",)),
     ("tox.ini", ("tox",)),
 )
-NOT_CHECKS = re.compile(r"(run|dev|start|install)$")
-"""Commands that start the program, or change what is installed."""
+NOT_CHECKS = re.compile(r"install$")
+"""Commands that change what is installed."""
 MAX_BYTES = 1 << 20
+MAX_PACKAGES = 50
 
 
 def find_commands(root: str) -> list[str]:
@@ -50,7 +54,7 @@ def find_commands(root: str) -> list[str]:
 
 
 def find_checks(root: str) -> list[str]:
-    """Return the commands that build or check a project."""
+    """Return the commands that build, check or start a project."""
     commands = [command for command in find_commands(root) if not NOT_CHECKS.search(command)]
     return list(dict.fromkeys((*commands, *_find_more_checks(root))))
 
@@ -85,10 +89,15 @@ def _find_scripts(root: str) -> Iterator[str]:
 def _find_more_checks(root: str) -> Iterator[str]:
     """Return the checks that are too many, or too special, to describe a project by."""
     packager = _find_packager(root)
-    for name in _read_package(root, "scripts"):
-        if CHECK_SCRIPT.fullmatch(name):
-            yield f"{packager} run {name}"
-    packages = _read_package(root, "dependencies") | _read_package(root, "devDependencies")
+    folders = (root, *find_packages(root))
+    for name in dict.fromkeys(name for folder in folders for name in _find_check_scripts(folder)):
+        yield f"{packager} run {name}"
+        if packager in ("pnpm", "yarn") or name in ("test", "start"):
+            yield f"{packager} {name}"
+    packages: dict[str, Any] = {}
+    for folder in folders:
+        packages |= _read_package(folder, "dependencies")
+        packages |= _read_package(folder, "devDependencies")
     starters = dict.fromkeys(("npx", {"bun": "bunx", "pnpm": "pnpm exec"}.get(packager, "npx")))
     tools = [tool for package, tool in NODE_TOOLS.items() if package in packages]
     yield from (f"{starter} {tool}" for starter in starters for tool in tools)
@@ -101,9 +110,22 @@ def _find_more_checks(root: str) -> Iterator[str]:
         if CHECK_SCRIPT.fullmatch(name):
             yield f"pixi run {name}"
     if os.path.isfile(os.path.join(root, "Cargo.toml")):
-        yield from ("cargo check", "cargo clippy", "cargo fmt")
+        yield from ("cargo check", "cargo clippy", "cargo fmt", "cargo run")
     if os.path.isfile(os.path.join(root, "go.mod")):
-        yield from ("go vet ./...", "gofmt -l .")
+        yield from ("go vet ./...", "gofmt -l .", "go run .")
+
+
+def find_packages(root: str) -> list[str]:
+    """Return the folders of the packages in a repository of several, as many as are looked at."""
+    found: list[str] = []
+    for pattern in ("*/package.json", "*/*/package.json"):
+        paths = sorted(iglob(os.path.join(escape(root), pattern)))
+        found += [os.path.dirname(path) for path in islice(paths, MAX_PACKAGES)]
+    return [folder for folder in found if "node_modules" not in folder.split(os.sep)]
+
+
+def _find_check_scripts(root: str) -> Iterator[str]:
+    return filter(CHECK_SCRIPT.fullmatch, _read_package(root, "scripts"))
 
 
 def _find_packager(root: str) -> str:

@@ -24,8 +24,8 @@ class ApprovalKeeper(Protocol):
 
     def keep(self, approval: JsonObject, *, always: bool) -> None: ...
 
-    def find_checks(self) -> Sequence[str]:
-        """Return the commands that build or check the project there, if it is trusted."""
+    def find_checks(self) -> Sequence[str] | None:
+        """Return the commands that build, check or start the project; None without trust."""
 
 
 def generalise(
@@ -194,9 +194,18 @@ def holds_everywhere(request: JsonObject) -> bool:
     return bool(rules) and all(re.fullmatch(r"read\(/.+/\)", str(rule)) for rule in rules)
 
 
-def approve_bundle(request: JsonObject) -> Answer:
+BUNDLES = {"c": "bundle", "d": "everyday"}
+"""The keys that allow a bundle of rules, and the fields of a request that hold it."""
+
+
+def describe_bundle(bundle: JsonObject) -> str:
+    """Return what a bundle of rules allows, or the bundles that it is made of."""
+    return ", ".join(bundle.get("parts") or map(name_briefly, bundle["rules"]))
+
+
+def approve_bundle(request: JsonObject, field: str = "bundle") -> Answer:
     """Return the answer that allows the whole bundle of rules that a request offers."""
-    _, approval = offer_rules(request, ", ".join(request["bundle"]["rules"]))
+    _, approval = offer_rules(request, ", ".join(request[field]["rules"]))
     return Answer(kind="approve-for-location", approval=approval)
 
 

@@ -467,16 +467,18 @@ class Permissions(Processor):
 
     def _offer_bundle(self, request: JsonObject, command: str) -> None:
         """Offer rules for commands that belong together with the first question about one."""
-        from trimtab.permissions.bundles import find_bundle
+        from trimtab.permissions.bundles import find_bundle, find_everyday
 
         standing, keeper = self._standing, self._keeper
         if keeper is None:
             return
         suggested, checks = request["suggestedRules"], keeper.find_checks()
-        bundle = find_bundle(command, suggested, checks, self.policy, standing.offered)
-        if bundle is not None:
-            request["bundle"] = {"title": bundle.title, "rules": list(bundle.rules)}
-            standing.offered += (bundle.title,)
+        for field, find in (("bundle", find_bundle), ("everyday", find_everyday)):
+            bundle = find(command, suggested, checks, self.policy, standing.offered)
+            if bundle is not None:
+                request[field] = {"title": bundle.title, "rules": list(bundle.rules)}
+                request[field] |= {"parts": list(bundle.parts)} if bundle.parts else {}
+                standing.offered += (bundle.title,)
 
     async def ask_person(self, request_id: str, request: JsonObject) -> Answer:
         """Return a person's answer to a request that was announced."""

@@ -33,10 +33,10 @@ class SavedApprovals:
     def location(self) -> str:
         return self._location
 
-    def find_checks(self) -> Sequence[str]:
-        """Return the commands that build or check the project, if it is trusted."""
+    def find_checks(self) -> Sequence[str] | None:
+        """Return the commands that build, check or start the project; None without trust."""
         if not self._project:
-            return ()
+            return None
         from trimtab.checkout.project_commands import find_checks
 
         return find_checks(self._project)

@@ -18,10 +18,11 @@ MANIFESTS = {
 def test_every_manifest_names_its_commands(tmp_path: Path) -> None:
     for name, text in MANIFESTS.items():
         (tmp_path / name).write_text(text)
-    checks = ["make test", "npm run lint", "pytest", "cargo build", "cargo test"]
-    more = ["python -m pytest", "ruff", "cargo check", "cargo clippy", "cargo fmt"]
-    assert find_checks(str(tmp_path)) == [*checks, *more]
-    assert {*find_commands(str(tmp_path))} - {*checks} == {"make run", "npm run dev"}
+    named = ["make test", "make run", "npm run lint", "npm run dev", "pytest"]
+    named += ["cargo build", "cargo test"]
+    more = ["python -m pytest", "ruff", "cargo check", "cargo clippy", "cargo fmt", "cargo run"]
+    assert find_checks(str(tmp_path)) == [*named, *more]
+    assert find_commands(str(tmp_path)) == named
 
 
 def test_checks_are_the_scripts_named_for_it_and_the_tools_that_are_installed(
@@ -34,8 +35,22 @@ def test_checks_are_the_scripts_named_for_it_and_the_tools_that_are_installed(
     (tmp_path / "package.json").write_text(json.dumps(package))
     (tmp_path / "bun.lock").touch()
     (tmp_path / "pyproject.toml").write_text('[tool.pixi.tasks]\ntest = "x"\ningest = "y"\n[x]\n')
-    checks = ["bun run test:unit", "bun run lint-css", "npx tsc", "bunx tsc", "pixi run test"]
+    checks = ["bun run dev", "bun run test:unit", "bun run lint-css"]
+    checks += ["npx tsc", "bunx tsc", "pixi run test"]
     assert find_checks(str(tmp_path)) == checks
+
+
+def test_the_packages_of_a_repository_of_several_count_but_not_those_installed(
+    tmp_path: Path,
+) -> None:
+    for name, script in (("packages/web", "typecheck"), ("api", "test"), ("node_modules/x", "dev")):
+        folder = tmp_path / name
+        folder.mkdir(parents=True)
+        package = {"scripts": {script: "x", "deploy": "x"}, "devDependencies": {"typescript": "5"}}
+        (folder / "package.json").write_text(json.dumps(package))
+    assert find_checks(str(tmp_path)) == [
+        *("npm run test", "npm test", "npm run typecheck", "npx tsc"),
+    ]
 
 
 @pytest.mark.parametrize(("lock", "program"), [("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn")])
@@ -44,7 +59,7 @@ def test_scripts_run_by_the_program_that_locked_the_packages(
 ) -> None:
     (tmp_path / "package.json").write_text('{"scripts": {"test": "x"}}')
     (tmp_path / lock).touch()
-    assert find_checks(str(tmp_path)) == [f"{program} run test"]
+    assert find_checks(str(tmp_path)) == [f"{program} run test", f"{program} test"]
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"scripts": []}', "\udcff"])

@@ -117,7 +117,7 @@ async def test_all_checks_are_offered_with_the_first_question_about_one() -> Non
     assert [request.get("bundle") for request in asked] == [
         None,
         {
-            "title": "the project's checks",
+            "title": "the project's own commands",
             "rules": ["shell(make test)", "shell(make lint)", "shell(pytest)"],
         },
         None,

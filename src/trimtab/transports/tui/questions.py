@@ -13,9 +13,10 @@ from trimtab.host.answers import PLAN_TITLE, STAY
 from trimtab.host.parts import Question
 from trimtab.host.plan_actions import PLAN_ACTIONS, SHORT_ACTIONS, list_actions
 from trimtab.permissions.approvals import (
+    BUNDLES,
     approve_bundle,
+    describe_bundle,
     holds_everywhere,
-    name_briefly,
     offer_rules,
 )
 from trimtab.permissions.kinds import show_request
@@ -167,19 +168,19 @@ def _permission(part: Question, _: int, approval: JsonObject | None = None) -> A
         choices += _lasting_choices(request, named, approval)
         if request.get("kind") == "shell" and not request.get("sandboxBypass"):
             choices.append(Choice(label="edit the rule", keys=("e",), words=True, rule=named))
-    if bundle := request.get("bundle"):
-        names = ", ".join(show(name_briefly(rule)) for rule in bundle["rules"])
-        together = show(bundle["title"])
-        if len(bundle["rules"]) > 1:
-            notes.append((("dim", f"  c allows {names}"),))
-        choices.append(
-            Choice(
-                label=f"yes, allow {together} always in this folder",
-                short=f"yes, {together} always",
-                keys=("c",),
-                value=approve_bundle(request),
+    for key, field in BUNDLES.items():
+        if bundle := request.get(field):
+            together = show(bundle["title"])
+            if len(bundle["rules"]) > 1:
+                notes.append((("dim", f"  {key} allows {show(describe_bundle(bundle))}"),))
+            choices.append(
+                Choice(
+                    label=f"yes, allow {together} always in this folder",
+                    short=f"yes, {together} always",
+                    keys=(key,),
+                    value=approve_bundle(request, field),
+                )
             )
-        )
     reject = Answer(kind="reject")
     choices.append(Choice(label="no", keys=("4", "n"), value=reject))
     choices.append(Choice(label="no, and say why", keys=("5",), words=True))
@@ -232,6 +233,11 @@ def explain(asked: Asked) -> list[tuple[str, str]]:
         ("why", show(request.get("reason"))),
         ("remarks", show(request.get("warning"))),
         ("2 and 3 allow", f"{rules}: {cover}" if rules else "nothing: it is asked every time"),
+        *(
+            (f"{key} allows", ", ".join(show(rule) for rule in request[field]["rules"]))
+            for key, field in BUNDLES.items()
+            if request.get(field)
+        ),
     )
     return [(name, text) for name, text in facts if text]
 
