@@ -23,6 +23,7 @@ import msgspec
 
 from permissionkit import DATA, POLICY, split_sessions
 from trimtab.checkout.project_commands import find_checks
+from trimtab.checkout.project_hosts import find_hosts
 from trimtab.contracts.permission import Decision, Policy
 from trimtab.contracts.tool import Access
 from trimtab.permissions.approvals import generalise, to_rules
@@ -30,7 +31,11 @@ from trimtab.permissions.bundles import find_bundle, find_everyday
 from trimtab.permissions.decide_shell import judge_analysis
 from trimtab.permissions.paths import resolve
 from trimtab.permissions.rules import parse_rules
-from trimtab.permissions.sandbox_bypass import runs_outside
+from trimtab.permissions.sandbox_bypass import (
+    find_outside_bundle,
+    name_commands,
+    runs_outside,
+)
 from trimtab.permissions.shell.verdict.analyse import analyse
 from trimtab.permissions.shell.verdict.analysis import Analysis
 
@@ -55,6 +60,8 @@ HOSTS = (
     (r"(pip|pip3|uv|poetry|pixi|cargo|go|brew|apt|apt-get)( .*)?", "the package registry"),
 )
 """Commands that connect to a host, which is asked about once."""
+OWN_HOSTS = {"the git server", "api.github.com"}
+"""Hosts that the remote of a project implies: one answer allows them, and its registries."""
 BEYOND = re.compile(r"ssh|scp|sudo|docker.*|brew|kill|pkill|railway|psql|claude|systemctl")
 """Programs that need what no sandbox gives them: keys, services, other processes."""
 
@@ -71,14 +78,17 @@ class Project(msgspec.Struct):
 
     sessions: list[list[Line]]
     checks: list[str] = []
+    registries: bool = False
+    """True if its manifests imply registries of packages."""
 
 
 class Person:
     """Somebody who allows for always what can be allowed so."""
 
-    def __init__(self, start: Policy, checks: list[str]) -> None:
+    def __init__(self, start: Policy, project: Project) -> None:
         self.policy = start
-        self._checks = checks
+        self._checks = project.checks
+        self._own_hosts = OWN_HOSTS | ({"the package registry"} if project.registries else set())
         self._offered: list[str] = []
         self._hosts: set[str] = set()
 
@@ -116,14 +126,17 @@ class Person:
             reason = f"It would run outside the sandbox, to reach {local}."
             return self._let_out(access, analysis, reason)
         new = set(hosts) - self._hosts
-        self._hosts |= new
+        self._hosts |= new | (self._own_hosts if new & self._own_hosts else set())
         reason = f"It would connect to {', '.join(sorted(new))}."
         return Decision(verdict="ask", reason=reason) if new else None
 
     def _let_out(self, access: Access, analysis: Analysis, reason: str) -> Decision:
         approval = generalise(access, analysis) or {"kind": ""}
         if approval["kind"] == "commands":
-            rules = to_rules(approval | {"outsideSandbox": True}, "always")
+            bundle = find_outside_bundle(access.target, approval, self.policy)
+            names = name_commands(bundle) if bundle else approval["commandIdentifiers"]
+            approval |= {"outsideSandbox": True, "commandIdentifiers": names}
+            rules = to_rules(approval, "always")
             self.policy = msgspec.structs.replace(self.policy, allow=(*self.policy.allow, *rules))
         return Decision(verdict="ask", reason=reason)
 
@@ -156,7 +169,9 @@ def read_recorded(folder: Path, *, together: bool) -> Iterator[Project]:
         paths, key=lambda path: path.name.partition(".")[0] * (not together)
     ):
         sessions = [decode(path.read_bytes()) for path in files]
-        yield Project(sessions, find_checks(str(folder / name)) if name else [])
+        place = str(folder / name)
+        known = (find_checks(place), bool(find_hosts(place))) if name else ([], False)
+        yield Project(sessions, *known)
 
 
 def measure(projects: Iterator[Project], start: Policy = POLICY) -> tuple[list[str], int]:
@@ -164,7 +179,7 @@ def measure(projects: Iterator[Project], start: Policy = POLICY) -> tuple[list[s
     asked: list[str] = []
     count = 0
     for project in projects:
-        person = Person(start, project.checks)
+        person = Person(start, project)
         for number, session in enumerate(project.sessions):
             person.begin_session()
             questions = [person.is_asked(line) for line in session]

@@ -1,7 +1,7 @@
 """Turns answers that hold for more than one call into rules, and into what is kept."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from trimtab.contracts.events.envelope import JsonObject
@@ -26,6 +26,9 @@ class ApprovalKeeper(Protocol):
 
     def find_checks(self) -> Sequence[str] | None:
         """Return the commands that build, check or start the project; None without trust."""
+
+    def find_hosts(self) -> Sequence[str]:
+        """Return the hosts from which a trusted project is fetched and built, as addresses."""
 
 
 def generalise(
@@ -146,11 +149,19 @@ def to_rules(approval: Any, source: str) -> tuple[Rule, ...]:
             rules.append(Rule("url", address, source))
         case {"kind": str(kind), "target": str(target)}:
             rules.append(Rule(kind, target, source))
-    folders = approval.get("readsFolders") if isinstance(approval, dict) else None
+    return (*rules, *_to_more_rules(approval, source))
+
+
+def _to_more_rules(approval: Any, source: str) -> Iterator[Rule]:
+    """Yield the rules for hosts and folders that go with an approval."""
+    more = approval if isinstance(approval, dict) else {}
+    addresses, folders = more.get("urls"), more.get("readsFolders")
+    for address in addresses if isinstance(addresses, list) else ():
+        if isinstance(address, str) and address.startswith("https://"):
+            yield Rule("url", address, source)
     for folder in folders if isinstance(folders, list) else ():
         if isinstance(folder, str) and folder.startswith("/") and folder.strip("/"):
-            rules.append(Rule("read", folder.rstrip("/") + "/", source))
-    return tuple(rules)
+            yield Rule("read", folder.rstrip("/") + "/", source)
 
 
 def describe_cover(rules: Sequence[Rule]) -> str:
@@ -183,8 +194,8 @@ def _describe_reading(path: str) -> str:
 
 
 def name_briefly(rule: str) -> str:
-    """Return a rule for commands by their name alone: of `shell(git add)` that is `git add`."""
-    match = re.fullmatch(r"shell\((.*)\)", rule)
+    """Return a rule for commands or hosts by the name: of `shell(git add)` that is `git add`."""
+    match = re.fullmatch(r"(?:shell|url)\((?:https://)?(.*)\)", rule)
     return match[1] if match else rule
 
 
@@ -222,17 +233,20 @@ def offer_rules(request: JsonObject, text: str) -> tuple[JsonObject, JsonObject]
     names = [rule.argument for rule in rules if rule.kind == "shell" and rule.argument]
     writes = [rule for rule in rules if rule.kind == "write" and rule.argument is None]
     folders = [folder for folder in map(name_folder, rules) if folder.strip("/")]
-    if not rules or len(names) + len(writes) + len(folders) < len(rules):
+    urls = [rule.argument for rule in rules if rule.kind == "url" and rule.argument]
+    if not rules or len(names) + len(writes) + len(folders) + len(urls) < len(rules):
         raise UsageError(
-            "Only rules for commands can be written here, such as shell(git:*), write, and "
-            "read(/FOLDER/)."
+            "Only rules for commands can be written here, such as shell(git:*), write, "
+            "read(/FOLDER/) and url(https://HOST)."
         )
     offered = {
         "suggestedRules": [str(rule) for rule in rules],
         "suggestedRulesCover": describe_cover(rules),
     }
-    approval: JsonObject = {"kind": "write" if writes else "read"}
+    approval: JsonObject = {"kind": "write" if writes else "url" if urls else "read"}
     if names:
         approval = {"kind": "commands", "commandIdentifiers": names}
         approval |= {"writesFiles": True} if writes else {}
-    return request | offered, approval | {"readsFolders": folders} if folders else approval
+    more: JsonObject = {"readsFolders": folders, "urls": urls}
+    approval |= {name: values for name, values in more.items() if values}
+    return request | offered, approval

@@ -480,6 +480,10 @@ class Permissions(Processor):
                 request[field] |= {"parts": list(bundle.parts)} if bundle.parts else {}
                 standing.offered += (bundle.title,)
 
+    def find_hosts(self) -> Sequence[str]:
+        """Return the hosts from which the project is fetched and built, if it is trusted."""
+        return self._keeper.find_hosts() if self._keeper is not None else ()
+
     async def ask_person(self, request_id: str, request: JsonObject) -> Answer:
         """Return a person's answer to a request that was announced."""
         if self._ask is None:

@@ -41,6 +41,14 @@ class SavedApprovals:
 
         return find_checks(self._project)
 
+    def find_hosts(self) -> Sequence[str]:
+        """Return the hosts from which a trusted project is fetched and built, as addresses."""
+        if not self._project:
+            return ()
+        from trimtab.checkout.project_hosts import find_hosts
+
+        return find_hosts(self._project)
+
     def load(self) -> Granted:
         """Return the approvals for this location and for always; none if there is no file."""
         try:

@@ -87,6 +87,9 @@ class Keeper:
     def find_checks(self) -> Sequence[str]:
         return self.checks
 
+    def find_hosts(self) -> list[str]:
+        return []
+
 
 class ShellTool(EchoTool):
     """Runs nothing; its text counts as a command."""
