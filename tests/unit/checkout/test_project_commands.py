@@ -20,7 +20,8 @@ def test_every_manifest_names_its_commands(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
     named = ["make test", "make run", "npm run lint", "npm run dev", "pytest"]
     named += ["cargo build", "cargo test"]
-    more = ["python -m pytest", "ruff", "cargo check", "cargo clippy", "cargo fmt", "cargo run"]
+    more = ["ruff", "python -m pytest", "python3 -m pytest", "python -m ruff", "python3 -m ruff"]
+    more += ["cargo check", "cargo clippy", "cargo fmt", "cargo run"]
     assert find_checks(str(tmp_path)) == [*named, *more]
     assert find_commands(str(tmp_path)) == named
 
@@ -51,6 +52,32 @@ def test_the_packages_of_a_repository_of_several_count_but_not_those_installed(
     assert find_checks(str(tmp_path)) == [
         *("npm run test", "npm test", "npm run typecheck", "npx tsc"),
     ]
+
+
+def test_checks_of_a_python_project_are_known_by_each_way_to_start_them(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.ruff]\n")
+    (tmp_path / "uv.lock").touch()
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    (tmp_path / ".venv" / "bin" / "ruff").touch()
+    assert find_checks(str(tmp_path)) == [
+        *("ruff", "python -m ruff", "python3 -m ruff", "uv run ruff"),
+        *(".venv/bin/ruff", ".venv/bin/python -m ruff"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "checks"),
+    [
+        ("Makefile", "test-unit:\n\tx\ndeploy:\n\tx\n", ["make test-unit"]),
+        ("justfile", "lint:\n  x\npublish:\n  x\n", ["just lint"]),
+        ("Taskfile.yml", "tasks:\n  test:\n    x\n  release:\n    x\n", ["task test"]),
+    ],
+)
+def test_recipes_count_that_are_named_for_a_check(
+    name: str, text: str, checks: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(text)
+    assert find_checks(str(tmp_path)) == checks
 
 
 @pytest.mark.parametrize(("lock", "program"), [("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn")])
