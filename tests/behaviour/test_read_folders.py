@@ -12,9 +12,11 @@ import pytest
 from clikit import Cli, bash
 from trimtab.contracts.options import PermissionOptions, SandboxSettings
 from trimtab.contracts.permission import Answer
+from trimtab.host.parts import Question
 from trimtab.testing.playing import Played, play, texts
 from trimtab.transports.acp.questions import build_options
 from trimtab.transports.headless.questions import describe_request, name_answers, read_answer
+from trimtab.transports.tui.questions import build_question
 
 BACKENDS = [
     pytest.param("landlock", marks=pytest.mark.needs("landlock")),
@@ -144,6 +146,35 @@ def test_every_face_offers_the_folder_for_here_and_for_everywhere() -> None:
     names = [option["name"] for option in build_options(request)]
     assert "Always allow read(/srv/a/) in this folder" in names
     assert "Always allow read(/srv/a/) in every folder" in names
+    part = Question(key="1", request_id="1", kind="permission", request=request)
+    labels = {choice.keys[0]: choice.label for choice in build_question(part, 80).choices}
+    assert labels["3"] == "yes, allow read(/srv/a/) always in this folder"
+    assert labels["6"] == "yes, allow read(/srv/a/) always in every folder"
     commands = {**request, "suggestedRules": ["shell(make)"]}
     assert read_answer("6", commands, None) is None
     assert not [option for option in build_options(commands) if "every" in option["name"]]
+
+
+def test_every_face_offers_all_everyday_work_beside_the_narrower_bundle() -> None:
+    rules = ["write", "shell(git add)", "shell(make test)"]
+    everyday = {"title": "everyday work", "rules": rules, "parts": ["files", "git"]}
+    request = {
+        "kind": "shell",
+        "fullCommandText": "git add a",
+        "suggestedRules": ["shell(git add)"],
+        "bundle": {"title": "git", "rules": rules[1:2]},
+        "everyday": everyday,
+    }
+    assert "  d  yes, allow everyday work always in this folder:\n     files, git\n" in (
+        describe_request(request)
+    )
+    assert name_answers(request) == "1, 2, 3, 4, c, d"
+    names = {"kind": "commands", "commandIdentifiers": ["git add", "make test"]}
+    expected = Answer(kind="approve-for-location", approval={**names, "writesFiles": True})
+    assert read_answer("d", request, None) == expected
+    asked = build_question(
+        Question(key="1", request_id="1", kind="permission", request=request), 80
+    )
+    assert {choice.keys[0]: choice.value for choice in asked.choices}["d"] == expected
+    options = {option["optionId"]: option["name"] for option in build_options(request)}
+    assert options["allow_everyday"].endswith("files, git")

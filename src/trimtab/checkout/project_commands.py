@@ -11,9 +11,10 @@ import msgspec
 
 CHECK_SCRIPT = re.compile(
     r"(?:build|tests?|lint|type-?check|types|format|fmt|check|verify|validate|coverage|dev|start|"
-    r"serve|preview|watch)(?:[:-].*)?"
+    r"serve|preview|watch)(?:[:-][\w:.-]*)?",
+    re.ASCII,
 )
-"""Names of scripts that build, check or start a project."""
+"""Names of scripts that build, check or start a project. Nothing in one can be another command."""
 NODE_TOOLS = {
     "@biomejs/biome": "biome",
     "@playwright/test": "playwright",

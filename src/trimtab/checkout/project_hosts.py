@@ -1,6 +1,7 @@
 """Finds the hosts from which a project is fetched and built: its git server, its registries."""
 
 import os
+import re
 from collections.abc import Iterator
 
 from trimtab.checkout.remotes import find_addresses, parse_address
@@ -33,9 +34,9 @@ def _find(root: str) -> Iterator[str]:
     git = find_git(root)
     for address in find_addresses(git.common) if git else ():
         parsed = parse_address(address)
-        if parsed is None:
+        host = parsed.host.lower() if parsed else ""
+        if not re.fullmatch(r"[a-z0-9][a-z0-9.-]*", host):
             continue
-        host = parsed.host.lower()
         yield f"https://{host}" if address.startswith("http") else f"https://{host}:22"
         if host == "github.com":
             yield from (f"https://{name}" for name in GITHUB)

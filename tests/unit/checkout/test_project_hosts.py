@@ -21,6 +21,14 @@ def test_the_remote_and_the_manifests_imply_hosts(tmp_path: Path) -> None:
     ]
 
 
+def test_a_remote_whose_host_is_no_plain_name_implies_none(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    for host in ("*", "*.test", "a)b", "a,url(b", "a b", "ünï.test", "-x"):
+        config = f'[remote "origin"]\n\turl = https://{host}/o/r.git\n'
+        (tmp_path / ".git" / "config").write_text(config)
+        assert find_hosts(str(tmp_path)) == []
+
+
 def test_a_folder_without_manifests_implies_none(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / "package.json").mkdir()
