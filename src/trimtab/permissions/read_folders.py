@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from fnmatch import translate
 
 import msgspec
 
@@ -19,7 +18,10 @@ SECRETS = (
     *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*.pem", "*.key", "*.p12", "*.pfx"),
     *("*.jks", "*.keystore", "*.kdbx", "*_history", "*.history", ".claude.json*"),
 )
-"""Names of files and folders that may hold secrets: no rule for a whole folder covers them."""
+"""Names of files and folders that may hold secrets: no rule for a whole folder covers them.
+
+In lower case; a star stands for anything at the beginning or the end, and nowhere else.
+"""
 SHARED = frozenset(
     (
         *(".config", ".local", ".local/share", ".local/state", ".cache", ".var", ".var/app"),
@@ -32,14 +34,21 @@ SHARED = frozenset(
 SYSTEM = frozenset(("proc", "sys", "dev", "run", "boot", "root", "home", "Users", "private"))
 """Folders of the root in which nothing is offered, but for temp folders."""
 TEMP = (("tmp",), ("var", "tmp"), ("private", "tmp"))
-_SECRET = re.compile("|".join(map(translate, SECRETS)), re.IGNORECASE | re.DOTALL)
+_EXACT = frozenset(SECRETS)
+_STARTS = tuple(name[:-1] for name in SECRETS if name.endswith("*") and name[0] != "*")
+_ENDS = tuple(name[1:] for name in SECRETS if name.startswith("*") and name[-1] != "*")
+_WITHIN = re.compile("|".join(name.strip("*") for name in SECRETS if name[0] == name[-1] == "*"))
 _UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f(),*?\[\]{}\\]")
 """Characters that a rule, or a line that shows it, cannot hold."""
 
 
 def is_secret(path: str, folder: str = "") -> bool:
     """Return True if a name in a path, below a folder, is one that secrets have."""
-    return any(map(_SECRET.match, path[len(folder) :].split(os.sep)))
+    names = path[len(folder) :].casefold()
+    return _WITHIN.search(names) is not None or any(
+        name in _EXACT or name.startswith(_STARTS) or name.endswith(_ENDS)
+        for name in names.split(os.sep)
+    )
 
 
 def name_folder(rule: Rule) -> str:
