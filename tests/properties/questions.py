@@ -44,7 +44,7 @@ OWN_FOLDERS = re.compile(r"/\.(claude|codex|cursor|gstack)\b|/tmp/claude")
 """Folders in which other agents keep their own files, and the output of their commands."""
 REASONS = (
     ("folders that the recorded agents keep for themselves", OWN_FOLDERS.pattern),
-    ("other files outside the workspace", "outside the (allowed|workspace)"),
+    ("other files outside the workspace", "outside the (allowed|workspace)|may hold secrets"),
     ("what cannot be undone", "cannot be undone"),
     ("protected files", "is protected"),
     ("what is not known before it runs", "not fixed yet|cannot be read|may do more|does more"),

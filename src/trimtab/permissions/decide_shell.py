@@ -352,7 +352,8 @@ def _judge_granted(analysis: Analysis, policy: Policy, text: str) -> Decision | 
             plain=find_plain_programs(text, analysis),
         )
     for path in named:
-        if find_granted((path,), policy) and not os.path.isfile(path):
+        whole = path.endswith(os.sep) or os.path.isdir(path)
+        if whole and find_granted((path,), policy):
             reason = f"{path} may hold secrets, which only the fence keeps from a command."
             return Decision(verdict="ask", reason=reason)
     return None

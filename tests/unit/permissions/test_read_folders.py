@@ -167,7 +167,10 @@ def test_what_is_read_as_a_whole_runs_behind_the_fence_whatever_else_is_allowed(
     decision = decide(Access(kind="shell", target=command), answered)
     assert (decision.verdict, decision.harmless, decision.rule) == ("allow", True, None)
     assert judge(f"make && {command}", answered) == "ask"
-    assert judge("make && cat ~/.tool/plans/a.md", answered) == "allow"
+    for file in ("~/.tool/plans/a.md", "~/.tool/missing"):
+        assert judge(f"make && cat {file}", answered) == "allow"
+    for folder in ("~/.tool/plans", "~/.tool/missing/", "~/.tool/missing/*"):
+        assert judge(f"make && cat {folder}", answered) == "ask"
 
 
 def test_a_folder_that_a_link_replaces_after_the_answer_is_asked_about(policy: Policy) -> None:
