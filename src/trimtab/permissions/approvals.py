@@ -138,7 +138,8 @@ def to_rules(approval: Any, source: str) -> tuple[Rule, ...]:
         case {"kind": "write" | "memory" as kind}:
             rules.append(Rule(kind, None, source))
         case {"kind": "read", "path": str(path)}:
-            rules.append(Rule("read", path, source))
+            # A slash at the end would make it a rule for all that is below.
+            rules.append(Rule("read", path.rstrip("/") or "/", source))
         case {"kind": "mcp", "serverName": str(server), "toolName": (str() | None) as tool}:
             digest = approval.get("toolDigest")
             bound = digest if isinstance(digest, str) else ""

@@ -57,7 +57,7 @@ def name_folder(rule: Rule) -> str:
     if rule.kind != "read" or rule.root or not argument.endswith("/"):
         return ""
     folder = os.path.normpath(os.path.expanduser(argument))
-    return folder if os.path.isabs(folder) else ""
+    return folder if os.path.isabs(folder) and folder.strip(os.sep) else ""
 
 
 def covers_below(folder: str, path: str) -> bool:

@@ -231,6 +231,21 @@ def test_what_was_kept_and_names_no_folder_allows_nothing(folders: object) -> No
     assert to_rules({"kind": "read", "readsFolders": folders}, "always") == ()
 
 
+@pytest.mark.parametrize("path", ["/", "//", "{0}/.tool/", "{0}/.tool//"])
+def test_an_answer_for_one_path_never_stands_for_what_is_below(path: str, policy: Policy) -> None:
+    kept = {"kind": "read", "path": path.format(policy.home)}
+    answered = allow(policy, *to_rules(kept, "always"))
+    inner = Access(kind="read", target=f"{policy.home}/.tool/plans/a.md", mutates=False)
+    assert decide(inner, answered).verdict == "ask"
+    assert judge("cat ~/.tool/plans/a.md", answered) == "ask"
+    assert judge("grep -r x ~/.tool", answered) == "ask"
+
+
+def test_a_rule_for_the_root_stands_for_the_root_alone(policy: Policy) -> None:
+    rules = freeze(parse_rules(["read(/)", "read(//)"]))
+    assert judge("cat ~/.tool/plans/a.md", allow(policy, *rules)) == "ask"
+
+
 def test_a_person_can_write_the_folder_themselves_but_not_the_root(policy: Policy) -> None:
     request, approval = offer_rules({}, f"shell(make), read({policy.home}/.tool/plans/)")
     assert approval["readsFolders"] == [f"{policy.home}/.tool/plans"]
