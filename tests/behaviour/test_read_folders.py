@@ -178,3 +178,23 @@ def test_every_face_offers_all_everyday_work_beside_the_narrower_bundle() -> Non
     assert {choice.keys[0]: choice.value for choice in asked.choices}["d"] == expected
     options = {option["optionId"]: option["name"] for option in build_options(request)}
     assert options["allow_everyday"].endswith("files, git")
+
+
+@pytest.mark.needs("landlock", "bubblewrap")
+async def test_in_the_sandbox_one_answer_does_too_and_secrets_stay_closed(
+    tmp_path: Path, elsewhere: Path
+) -> None:
+    person = Person("approve-for-location")
+    commands = ("cat {0}/notes/a.md", "cp {0}/notes/a.md . && ls", "grep -r plan {0}/notes")
+    confined = SandboxSettings(enabled=True, auto_allow=True)
+    options: Any = {"permissions": PermissionOptions(), "sandbox": True}
+    options |= {"home": str(tmp_path), "sandbox_settings": confined}
+    replies = [{"tools": [bash(command.format(elsewhere))]} for command in commands]
+    played = await play([*replies, "done"], "go", ask=person, **options)
+    (request,) = person.requests
+    assert request["suggestedRules"] == [f"read({elsewhere}/)"]
+    assert (Path(played.cwd) / "a.md").read_text() == "a plan for later\n"
+    refuses, search = Person("reject"), {"tools": [bash(f"grep -r plan {elsewhere}")]}
+    played = await play([search, "done"], "go", cwd=played.cwd, ask=refuses, **options)
+    assert "credentials.json" in refuses.requests[0]["reason"]
+    assert "a plan that is secret" not in "".join(map(repr, played.events))
