@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Iterator
-from glob import escape, iglob
 from itertools import islice
 from typing import Any
 
@@ -85,6 +84,10 @@ NOT_CHECKS = re.compile(r"install$")
 """Commands that change what is installed."""
 MAX_BYTES = 1 << 20
 MAX_PACKAGES = 50
+MAX_FOLDERS = 200
+MAX_ENTRIES = 2000
+NOT_PACKAGES = ("node_modules", "target", "dist", "build", "vendor", "venv")
+"""Folders in which packages of others are, or none."""
 
 
 def find_commands(root: str) -> list[str]:
@@ -170,12 +173,28 @@ def _find_python_checks(root: str, settings: str) -> Iterator[str]:
 
 
 def find_packages(root: str) -> list[str]:
-    """Return the folders of the packages in a repository of several, as many as are looked at."""
+    """Return the folders of the packages in a repository of several, down to two levels."""
     found: list[str] = []
-    for pattern in ("*/package.json", "*/*/package.json"):
-        paths = sorted(iglob(os.path.join(escape(root), pattern)))
-        found += [os.path.dirname(path) for path in islice(paths, MAX_PACKAGES)]
-    return [folder for folder in found if "node_modules" not in folder.split(os.sep)]
+    folders = [root]
+    for _ in range(2):
+        inner = (path for folder in folders for path in _list_folders(folder))
+        folders = list(islice(inner, MAX_FOLDERS))
+        found += [path for path in folders if os.path.isfile(os.path.join(path, "package.json"))]
+    return found[:MAX_PACKAGES]
+
+
+def _list_folders(folder: str) -> list[str]:
+    """Return the folders in a folder that may hold packages; links are left out."""
+    try:
+        with os.scandir(folder) as entries:
+            inner = [entry for entry in islice(entries, MAX_ENTRIES) if entry.name[0] != "."]
+    except OSError:
+        return []
+    return sorted(
+        entry.path
+        for entry in inner
+        if entry.name not in NOT_PACKAGES and entry.is_dir(follow_symlinks=False)
+    )
 
 
 def _find_check_scripts(root: str) -> Iterator[str]:

@@ -5,7 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.checkout.project_commands import find_checks, find_commands
+from trimtab.checkout.project_commands import (
+    MAX_FOLDERS,
+    MAX_PACKAGES,
+    find_checks,
+    find_commands,
+    find_packages,
+)
 
 MANIFESTS = {
     "Makefile": "VERSION := 1\ntest: build\n\tpytest\nrun:\n\tx\n.PHONY: lint\n",
@@ -49,9 +55,18 @@ def test_the_packages_of_a_repository_of_several_count_but_not_those_installed(
         folder.mkdir(parents=True)
         package = {"scripts": {script: "x", "deploy": "x"}, "devDependencies": {"typescript": "5"}}
         (folder / "package.json").write_text(json.dumps(package))
+    (tmp_path / "link").symlink_to(tmp_path / "node_modules" / "x")
     assert find_checks(str(tmp_path)) == [
         *("npm run test", "npm test", "npm run typecheck", "npx tsc"),
     ]
+
+
+def test_a_repository_with_very_many_folders_is_looked_at_in_part(tmp_path: Path) -> None:
+    for number in range(MAX_FOLDERS + 10):
+        (tmp_path / f"p{number:04}").mkdir()
+        (tmp_path / f"p{number:04}" / "package.json").write_text("{}")
+    assert len(find_packages(str(tmp_path))) == MAX_PACKAGES
+    assert find_packages(str(tmp_path / "missing")) == []
 
 
 def test_checks_of_a_python_project_are_known_by_each_way_to_start_them(tmp_path: Path) -> None:
