@@ -23,14 +23,19 @@ import msgspec
 
 from permissionkit import DATA, POLICY, split_sessions
 from trimtab.checkout.project_commands import find_checks
+from trimtab.checkout.project_hosts import find_hosts
 from trimtab.contracts.permission import Decision, Policy
 from trimtab.contracts.tool import Access
 from trimtab.permissions.approvals import generalise, to_rules
-from trimtab.permissions.bundles import find_bundle
+from trimtab.permissions.bundles import find_bundle, find_everyday
 from trimtab.permissions.decide_shell import judge_analysis
 from trimtab.permissions.paths import resolve
 from trimtab.permissions.rules import parse_rules
-from trimtab.permissions.sandbox_bypass import runs_outside
+from trimtab.permissions.sandbox_bypass import (
+    find_outside_bundle,
+    name_commands,
+    runs_outside,
+)
 from trimtab.permissions.shell.verdict.analyse import analyse
 from trimtab.permissions.shell.verdict.analysis import Analysis
 
@@ -39,7 +44,7 @@ OWN_FOLDERS = re.compile(r"/\.(claude|codex|cursor|gstack)\b|/tmp/claude")
 """Folders in which other agents keep their own files, and the output of their commands."""
 REASONS = (
     ("folders that the recorded agents keep for themselves", OWN_FOLDERS.pattern),
-    ("other files outside the workspace", "outside the (allowed|workspace)"),
+    ("other files outside the workspace", "outside the (allowed|workspace)|may hold secrets"),
     ("what cannot be undone", "cannot be undone"),
     ("protected files", "is protected"),
     ("what is not known before it runs", "not fixed yet|cannot be read|may do more|does more"),
@@ -55,6 +60,8 @@ HOSTS = (
     (r"(pip|pip3|uv|poetry|pixi|cargo|go|brew|apt|apt-get)( .*)?", "the package registry"),
 )
 """Commands that connect to a host, which is asked about once."""
+OWN_HOSTS = {"the git server", "api.github.com"}
+"""Hosts that the remote of a project implies: one answer allows them, and its registries."""
 BEYOND = re.compile(r"ssh|scp|sudo|docker.*|brew|kill|pkill|railway|psql|claude|systemctl")
 """Programs that need what no sandbox gives them: keys, services, other processes."""
 
@@ -71,16 +78,23 @@ class Project(msgspec.Struct):
 
     sessions: list[list[Line]]
     checks: list[str] = []
+    registries: bool = False
+    """True if its manifests imply registries of packages."""
 
 
 class Person:
     """Somebody who allows for always what can be allowed so."""
 
-    def __init__(self, start: Policy, checks: list[str]) -> None:
+    def __init__(self, start: Policy, project: Project) -> None:
         self.policy = start
-        self._checks = checks
+        self._checks = project.checks
+        self._own_hosts = OWN_HOSTS | ({"the package registry"} if project.registries else set())
         self._offered: list[str] = []
         self._hosts: set[str] = set()
+
+    def begin_session(self) -> None:
+        """Bundles are offered once in a session."""
+        self._offered.clear()
 
     def is_asked(self, line: Line) -> str:
         """Return the question about a command, empty if there is none; it is then approved."""
@@ -112,14 +126,17 @@ class Person:
             reason = f"It would run outside the sandbox, to reach {local}."
             return self._let_out(access, analysis, reason)
         new = set(hosts) - self._hosts
-        self._hosts |= new
+        self._hosts |= new | (self._own_hosts if new & self._own_hosts else set())
         reason = f"It would connect to {', '.join(sorted(new))}."
         return Decision(verdict="ask", reason=reason) if new else None
 
     def _let_out(self, access: Access, analysis: Analysis, reason: str) -> Decision:
         approval = generalise(access, analysis) or {"kind": ""}
         if approval["kind"] == "commands":
-            rules = to_rules(approval | {"outsideSandbox": True}, "always")
+            bundle = find_outside_bundle(access.target, approval, self.policy)
+            names = name_commands(bundle) if bundle else approval["commandIdentifiers"]
+            approval |= {"outsideSandbox": True, "commandIdentifiers": names}
+            rules = to_rules(approval, "always")
             self.policy = msgspec.structs.replace(self.policy, allow=(*self.policy.allow, *rules))
         return Decision(verdict="ask", reason=reason)
 
@@ -128,8 +145,11 @@ class Person:
         rules = to_rules(approval, "always")
         suggested = [str(rule) for rule in rules]
         command, policy = access.target, self.policy
-        bundle = find_bundle(command, suggested, self._checks, policy, self._offered)
-        if bundle is not None:
+        offers = [
+            find(command, suggested, self._checks, policy, self._offered) if rules else None
+            for find in (find_bundle, find_everyday)
+        ]
+        for bundle in filter(None, offers):  # the last is the widest
             self._offered.append(bundle.title)
             rules = parse_rules(bundle.rules, "always")
         self.policy = msgspec.structs.replace(self.policy, allow=(*self.policy.allow, *rules))
@@ -149,7 +169,9 @@ def read_recorded(folder: Path, *, together: bool) -> Iterator[Project]:
         paths, key=lambda path: path.name.partition(".")[0] * (not together)
     ):
         sessions = [decode(path.read_bytes()) for path in files]
-        yield Project(sessions, find_checks(str(folder / name)) if name else [])
+        place = str(folder / name)
+        known = (find_checks(place), bool(find_hosts(place))) if name else ([], False)
+        yield Project(sessions, *known)
 
 
 def measure(projects: Iterator[Project], start: Policy = POLICY) -> tuple[list[str], int]:
@@ -157,8 +179,9 @@ def measure(projects: Iterator[Project], start: Policy = POLICY) -> tuple[list[s
     asked: list[str] = []
     count = 0
     for project in projects:
-        person = Person(start, project.checks)
+        person = Person(start, project)
         for number, session in enumerate(project.sessions):
+            person.begin_session()
             questions = [person.is_asked(line) for line in session]
             if number:
                 asked += filter(None, questions)

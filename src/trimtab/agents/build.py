@@ -439,6 +439,15 @@ def read_rules(texts: tuple[str, ...]) -> tuple[Rule, ...]:
     return parse_rules(texts)
 
 
+def freeze_rules(rules: tuple[Rule, ...], homes: tuple[str, ...]) -> tuple[Rule, ...]:
+    """Return rules that allow, with the links in the paths they name resolved."""
+    if not rules:
+        return ()
+    from trimtab.permissions.read_folders import freeze
+
+    return freeze(rules, homes)
+
+
 def find_skill_folders(setup: SessionSetup) -> tuple[str, ...]:
     """Return the folders of the model's skills, which also contain the files skills refer to."""
     skills = (skill for skill in setup.skills.values() if not skill.is_command)
@@ -467,7 +476,7 @@ def build_policy(setup: SessionSetup, options: SessionOptions) -> Policy:
         allow_destructive=permissions.allow_destructive,
         assess=options.assess,
         git_programs=find_git_programs(options.cwd),
-        allow=(*read_rules(permissions.allow), *setup.rules.allow),
+        allow=freeze_rules((*read_rules(permissions.allow), *setup.rules.allow), homes),
         ask=setup.rules.ask,
         deny=(*read_rules(permissions.deny), *setup.rules.deny),
     )

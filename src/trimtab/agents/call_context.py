@@ -110,7 +110,7 @@ def pin(permissions: Permissions, setup: SessionSetup, call_id: str) -> LocalWor
     pins = permissions.pins.get(call_id)
     if pins is None:
         return setup.workspace
-    return setup.workspace.pinned(pins, permissions.find_hidden())
+    return setup.workspace.pinned(pins, permissions.find_hidden(call_id))
 
 
 def is_confined(agent: SessionAgent, call_id: str) -> bool:

@@ -32,7 +32,7 @@ class SessionFence:
         self._home = setup.home
         self._wanted = settings.fence if settings else "auto"
         self._found: FoundFence | None = None
-        self._known: tuple[Policy, DeniedReads] | None = None
+        self._known: tuple[Policy, DeniedReads, DeniedReads] | None = None
 
     @property
     def name(self) -> str:
@@ -51,7 +51,7 @@ class SessionFence:
 
     def prepare(self, policy: Policy) -> str:
         """Have fenced commands held to a policy; return why that is not possible, or nothing."""
-        from trimtab.permissions.denied_files import find_denied_reads
+        from trimtab.permissions.denied_files import find_denied_reads, find_secrets
         from trimtab.workspace.sandbox.fence import Fence
         from trimtab.workspace.sandbox.fence_policy import build_fence_policy
 
@@ -62,14 +62,16 @@ class SessionFence:
         denied = find_denied_reads(policy)
         if denied.problem:
             return denied.problem
-        known = (policy, denied)
+        granted = find_secrets(policy)
+        known = (policy, denied, granted)
         if shells.fence is not None and self._known == known:
             return ""
+        readable = (*denied.roots, *policy.readable, *granted.roots)
         wanted = build_fence_policy(
             cwd=policy.cwd,
-            readable=("/",) if policy.allow_all_paths else (*denied.roots, *policy.readable),
+            readable=("/",) if policy.allow_all_paths else readable,
             untrusted=policy.roots,
-            denied=denied.paths,
+            denied=(*denied.paths, *granted.paths),
             env=self._workspace.child_env,
             temp=os.path.join(self._folder, "temp"),
         )

@@ -3,30 +3,54 @@
 import os
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import msgspec
 
 CHECK_SCRIPT = re.compile(
-    r"(?:build|tests?|lint|type-?check|types|format|fmt|check|verify|validate|coverage)(?:[:-].*)?"
+    r"(?:build|tests?|lint|type-?check|types|format|fmt|check|verify|validate|coverage|dev|start|"
+    r"serve|preview|watch)(?:[:-][\w:.-]*)?",
+    re.ASCII,
 )
-"""Names of scripts that build or check a project."""
+"""Names of scripts that build, check or start a project. Nothing in one can be another command."""
 NODE_TOOLS = {
     "@biomejs/biome": "biome",
     "@playwright/test": "playwright",
+    "ava": "ava",
+    "c8": "c8",
+    "cypress": "cypress",
+    "depcheck": "depcheck",
     "eslint": "eslint",
     "jest": "jest",
+    "knip": "knip",
+    "markdownlint-cli": "markdownlint",
     "mocha": "mocha",
     "next": "next lint",
+    "nyc": "nyc",
+    "oxlint": "oxlint",
     "prettier": "prettier",
     "stylelint": "stylelint",
     "svelte-check": "svelte-check",
+    "tsup": "tsup",
     "typescript": "tsc",
+    "vite": "vite build",
     "vitest": "vitest",
     "vue-tsc": "vue-tsc",
 }
-"""Packages that check a project, and their programs."""
-PYTHON_TOOLS = (("[tool.ruff", "ruff"), ("[tool.mypy", "mypy"), ("[tool.pyright", "pyright"))
+"""Packages that build or check a project, and their programs."""
+PYTHON_TOOLS = (
+    ("[tool.pytest", "pytest"),
+    ("[tool.ruff", "ruff"),
+    ("[tool.mypy", "mypy"),
+    ("[tool.pyright", "pyright"),
+    ("[tool.black", "black"),
+    ("[tool.isort", "isort"),
+    ("[tool.pylint", "pylint"),
+    ("[tool.coverage", "coverage"),
+)
+"""Sections of `pyproject.toml` that configure a program."""
+PYTHON_STARTERS = (("uv.lock", "uv run"), ("poetry.lock", "poetry run"), ("Pipfile", "pipenv run"))
 MAKE_TARGETS = ("build", "test", "check", "lint", "format", "run", "dev")
 NODE_SCRIPTS = ("build", "test", "lint", "typecheck", "format", "dev", "start")
 BY_FILE = (
@@ -38,10 +62,32 @@ BY_FILE = (
     ("mix.exs", ("mix compile", "mix test")),
     ("Gemfile", ("bundle install",)),
     ("tox.ini", ("tox",)),
+    ("Package.swift", ("swift build", "swift test")),
+    ("pubspec.yaml", ("flutter test", "flutter analyze", "dart test", "dart analyze")),
+    ("deno.json", ("deno test", "deno lint", "deno fmt", "deno check")),
+    (".rspec", ("bundle exec rspec",)),
+    (".rubocop.yml", ("bundle exec rubocop",)),
+    ("phpunit.xml", ("vendor/bin/phpunit",)),
+    ("mvnw", ("./mvnw package", "./mvnw test")),
+    (".pre-commit-config.yaml", ("pre-commit run",)),
 )
-NOT_CHECKS = re.compile(r"(run|dev|start|install)$")
-"""Commands that start the program, or change what is installed."""
+_MAKE_TARGET = r"^([A-Za-z][\w-]*)\s*:(?!=)"
+RECIPES = (
+    ("Makefile", "make", _MAKE_TARGET),
+    ("justfile", "just", _MAKE_TARGET),
+    ("Justfile", "just", _MAKE_TARGET),
+    ("Taskfile.yml", "task", r"^  ([A-Za-z][\w:-]*):"),
+    ("Taskfile.yaml", "task", r"^  ([A-Za-z][\w:-]*):"),
+)
+"""Files of recipes, the program that runs them, and how a recipe begins."""
+NOT_CHECKS = re.compile(r"install$")
+"""Commands that change what is installed."""
 MAX_BYTES = 1 << 20
+MAX_PACKAGES = 50
+MAX_FOLDERS = 200
+MAX_ENTRIES = 2000
+NOT_PACKAGES = ("node_modules", "target", "dist", "build", "vendor", "venv")
+"""Folders in which packages of others are, or none."""
 
 
 def find_commands(root: str) -> list[str]:
@@ -50,7 +96,7 @@ def find_commands(root: str) -> list[str]:
 
 
 def find_checks(root: str) -> list[str]:
-    """Return the commands that build or check a project."""
+    """Return the commands that build, check or start a project."""
     commands = [command for command in find_commands(root) if not NOT_CHECKS.search(command)]
     return list(dict.fromkeys((*commands, *_find_more_checks(root))))
 
@@ -67,7 +113,7 @@ def read_manifest(root: str, name: str) -> str:
 def _find(root: str) -> Iterator[str]:
     for name in ("Makefile", "makefile", "GNUmakefile"):
         text = read_manifest(root, name)
-        targets = re.findall(r"^([A-Za-z][\w-]*)\s*:(?!=)", text, re.MULTILINE)
+        targets = re.findall(_MAKE_TARGET, text, re.MULTILINE)
         yield from (f"make {target}" for target in MAKE_TARGETS if target in targets)
     yield from _find_scripts(root)
     if "[tool.pytest" in read_manifest(root, "pyproject.toml") or read_manifest(root, "pytest.ini"):
@@ -85,25 +131,74 @@ def _find_scripts(root: str) -> Iterator[str]:
 def _find_more_checks(root: str) -> Iterator[str]:
     """Return the checks that are too many, or too special, to describe a project by."""
     packager = _find_packager(root)
-    for name in _read_package(root, "scripts"):
-        if CHECK_SCRIPT.fullmatch(name):
-            yield f"{packager} run {name}"
-    packages = _read_package(root, "dependencies") | _read_package(root, "devDependencies")
+    folders = (root, *find_packages(root))
+    for name in dict.fromkeys(name for folder in folders for name in _find_check_scripts(folder)):
+        yield f"{packager} run {name}"
+        if packager in ("pnpm", "yarn") or name in ("test", "start"):
+            yield f"{packager} {name}"
+    packages: dict[str, Any] = {}
+    for folder in folders:
+        packages |= _read_package(folder, "dependencies")
+        packages |= _read_package(folder, "devDependencies")
     starters = dict.fromkeys(("npx", {"bun": "bunx", "pnpm": "pnpm exec"}.get(packager, "npx")))
     tools = [tool for package, tool in NODE_TOOLS.items() if package in packages]
     yield from (f"{starter} {tool}" for starter in starters for tool in tools)
     settings = read_manifest(root, "pyproject.toml")
-    if "[tool.pytest" in settings:
-        yield "python -m pytest"
-    yield from (tool for section, tool in PYTHON_TOOLS if section in settings)
+    yield from _find_python_checks(root, settings)
     tasks = settings.partition("[tool.pixi.tasks]")[2].partition("\n[")[0]
     for name in re.findall(r"^([\w-]+)\s*=", tasks, re.MULTILINE):
         if CHECK_SCRIPT.fullmatch(name):
             yield f"pixi run {name}"
+    for manifest, starter, mark in RECIPES:
+        targets = re.findall(mark, read_manifest(root, manifest), re.MULTILINE)
+        yield from (f"{starter} {name}" for name in filter(CHECK_SCRIPT.fullmatch, targets))
     if os.path.isfile(os.path.join(root, "Cargo.toml")):
-        yield from ("cargo check", "cargo clippy", "cargo fmt")
+        yield from ("cargo check", "cargo clippy", "cargo fmt", "cargo run")
     if os.path.isfile(os.path.join(root, "go.mod")):
-        yield from ("go vet ./...", "gofmt -l .")
+        yield from ("go vet ./...", "gofmt -l .", "go run .")
+
+
+def _find_python_checks(root: str, settings: str) -> Iterator[str]:
+    """Return each way to start the programs that the settings of a Python project configure."""
+    tools = [tool for section, tool in PYTHON_TOOLS if section in settings]
+    if not tools:
+        return
+    yield from tools
+    starters = [start for lock, start in PYTHON_STARTERS if os.path.exists(f"{root}/{lock}")]
+    for tool in tools:
+        yield from (f"{start} {tool}" for start in ("python -m", "python3 -m", *starters))
+        for folder in (".venv/bin", "venv/bin"):
+            if os.path.exists(f"{root}/{folder}/{tool}"):
+                yield from (f"{folder}/{tool}", f"{folder}/python -m {tool}")
+
+
+def find_packages(root: str) -> list[str]:
+    """Return the folders of the packages in a repository of several, down to two levels."""
+    found: list[str] = []
+    folders = [root]
+    for _ in range(2):
+        inner = (path for folder in folders for path in _list_folders(folder))
+        folders = list(islice(inner, MAX_FOLDERS))
+        found += [path for path in folders if os.path.isfile(os.path.join(path, "package.json"))]
+    return found[:MAX_PACKAGES]
+
+
+def _list_folders(folder: str) -> list[str]:
+    """Return the folders in a folder that may hold packages; links are left out."""
+    try:
+        with os.scandir(folder) as entries:
+            inner = [entry for entry in islice(entries, MAX_ENTRIES) if entry.name[0] != "."]
+    except OSError:
+        return []
+    return sorted(
+        entry.path
+        for entry in inner
+        if entry.name not in NOT_PACKAGES and entry.is_dir(follow_symlinks=False)
+    )
+
+
+def _find_check_scripts(root: str) -> Iterator[str]:
+    return filter(CHECK_SCRIPT.fullmatch, _read_package(root, "scripts"))
 
 
 def _find_packager(root: str) -> str:

@@ -39,15 +39,24 @@ def parse_address(address: str) -> RemoteAddress | None:
     return RemoteAddress(match["host"] or match["scp"], match["path"]) if match else None
 
 
+def find_addresses(git_dir: str) -> list[str]:
+    """Return the addresses of all remotes of a repository. Never fails."""
+    return list(_find_remotes(git_dir).values())
+
+
 def find_hosted(git_dir: str) -> HostedRepository | None:
     """Return the repository that the remote of a repository names. Never fails."""
+    remotes = _find_remotes(git_dir)
+    only = next(iter(remotes.values())) if len(remotes) == 1 else ""
+    return identify(remotes.get("origin") or only)
+
+
+def _find_remotes(git_dir: str) -> dict[str, str]:
     try:
         text = read_regular(os.path.join(git_dir, "config"), MAX_CONFIG).decode("utf-8", "replace")
     except OSError:
-        return None
-    remotes = _read_remotes(text)
-    only = next(iter(remotes.values())) if len(remotes) == 1 else ""
-    return identify(remotes.get("origin") or only)
+        return {}
+    return _read_remotes(text)
 
 
 def identify(address: str) -> HostedRepository | None:

@@ -56,6 +56,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """Rules added after the sandbox was set up, which does not enforce them."""
     readable: tuple[str, ...] = ()
     """Folders outside the roots that may be read: the folders of the model's skills."""
+    granted: tuple[str, ...] = ()
+    """What the fenced commands under way read by rules for reading, apart from secrets in it."""
     images: tuple[str, ...] = ()
     """Paths of files that a person attached to a prompt: read without asking if they are images."""
     git_programs: str = ""

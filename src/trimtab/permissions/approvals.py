@@ -1,7 +1,7 @@
 """Turns answers that hold for more than one call into rules, and into what is kept."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from trimtab.contracts.events.envelope import JsonObject
@@ -24,8 +24,11 @@ class ApprovalKeeper(Protocol):
 
     def keep(self, approval: JsonObject, *, always: bool) -> None: ...
 
-    def find_checks(self) -> Sequence[str]:
-        """Return the commands that build or check the project there, if it is trusted."""
+    def find_checks(self) -> Sequence[str] | None:
+        """Return the commands that build, check or start the project; None without trust."""
+
+    def find_hosts(self) -> Sequence[str]:
+        """Return the hosts from which a trusted project is fetched and built, as addresses."""
 
 
 def generalise(
@@ -38,7 +41,9 @@ def generalise(
     match access.kind:
         case "shell":
             return _generalise_command(analysis, policy) if analysis else None
-        case "write" | "read" | "memory":
+        case "read":
+            return _generalise_read(access.target, policy)
+        case "write" | "memory":
             return {"kind": access.kind}
         case "mcp":
             server, tool = access.detail.get("serverName"), access.detail.get("toolName")
@@ -50,7 +55,42 @@ def generalise(
             return None if other == "none" else {"kind": other, "target": access.target}
 
 
+def _generalise_read(path: str, policy: Policy | None) -> JsonObject | None:
+    """Offer the folder of a file that is outside; none if the name is one that secrets have."""
+    if policy is None:
+        return {"kind": "read"}
+    from trimtab.permissions.paths import resolve
+    from trimtab.permissions.read_folders import find_folder, is_secret
+
+    if folder := find_folder(path, policy):
+        return {"kind": "read", "readsFolders": [folder]}
+    return None if is_secret(resolve(path), policy.home) else {"kind": "read"}
+
+
 def _generalise_command(analysis: "Analysis", policy: Policy | None) -> JsonObject | None:
+    """Return rules for the commands, and for the folders outside that they read."""
+    folders = _find_folders(analysis, policy) if policy is not None else []
+    approval = None
+    if policy is None or not (policy.confined or policy.allow_all_tools):
+        approval = _generalise_programs(analysis, policy)
+    if approval is not None:
+        return approval | {"readsFolders": folders} if folders else approval
+    held = policy is not None and (policy.confined or policy.allow_all_tools)
+    offered = folders and (held or analysis.seems_read_only)
+    return {"kind": "read", "readsFolders": folders} if offered else None
+
+
+def _find_folders(analysis: "Analysis", policy: Policy) -> list[str]:
+    """Return the folders to offer, if to allow them answers all questions about reading."""
+    from trimtab.permissions.decide_shell import find_outside
+    from trimtab.permissions.read_folders import offer_folders
+
+    named = [*analysis.reads, *(analysis.touched if policy.confined else ())]
+    outside = [] if policy.allow_all_paths else list(find_outside(analysis, named, policy))
+    return offer_folders(outside, policy) or []
+
+
+def _generalise_programs(analysis: "Analysis", policy: Policy | None) -> JsonObject | None:
     from trimtab.permissions.file_commands import are_changeable
 
     targets = [path for path in analysis.targets if path is not None]
@@ -98,7 +138,8 @@ def to_rules(approval: Any, source: str) -> tuple[Rule, ...]:
         case {"kind": "write" | "memory" as kind}:
             rules.append(Rule(kind, None, source))
         case {"kind": "read", "path": str(path)}:
-            rules.append(Rule("read", path, source))
+            # A slash at the end would make it a rule for all that is below.
+            rules.append(Rule("read", path.rstrip("/") or "/", source))
         case {"kind": "mcp", "serverName": str(server), "toolName": (str() | None) as tool}:
             digest = approval.get("toolDigest")
             bound = digest if isinstance(digest, str) else ""
@@ -109,7 +150,19 @@ def to_rules(approval: Any, source: str) -> tuple[Rule, ...]:
             rules.append(Rule("url", address, source))
         case {"kind": str(kind), "target": str(target)}:
             rules.append(Rule(kind, target, source))
-    return tuple(rules)
+    return (*rules, *_to_more_rules(approval, source))
+
+
+def _to_more_rules(approval: Any, source: str) -> Iterator[Rule]:
+    """Yield the rules for hosts and folders that go with an approval."""
+    more = approval if isinstance(approval, dict) else {}
+    addresses, folders = more.get("urls"), more.get("readsFolders")
+    for address in addresses if isinstance(addresses, list) else ():
+        if isinstance(address, str) and address.startswith("https://"):
+            yield Rule("url", address, source)
+    for folder in folders if isinstance(folders, list) else ():
+        if isinstance(folder, str) and folder.startswith("/") and folder.strip("/"):
+            yield Rule("read", folder.rstrip("/") + "/", source)
 
 
 def describe_cover(rules: Sequence[Rule]) -> str:
@@ -123,7 +176,7 @@ def describe_cover(rules: Sequence[Rule]) -> str:
         elif rule.kind == "write":
             parts.append("every change of files in the allowed directories")
         elif rule.kind == "read":
-            parts.append(f"every reading of {rule.argument}")
+            parts.append(_describe_reading(rule.argument or ""))
         elif rule.kind == "memory":
             parts.append("everything that is put into memory")
         elif rule.kind == "custom-tool":
@@ -135,15 +188,36 @@ def describe_cover(rules: Sequence[Rule]) -> str:
     return "; ".join(parts) + "." if parts else ""
 
 
+def _describe_reading(path: str) -> str:
+    if path.endswith("/"):
+        return f"every reading below {path}, but for files named like secrets"
+    return f"every reading of {path}"
+
+
 def name_briefly(rule: str) -> str:
-    """Return a rule for commands by their name alone: of `shell(git add)` that is `git add`."""
-    match = re.fullmatch(r"shell\((.*)\)", rule)
+    """Return a rule for commands or hosts by the name: of `shell(git add)` that is `git add`."""
+    match = re.fullmatch(r"(?:shell|url)\((?:https://)?(.*)\)", rule)
     return match[1] if match else rule
 
 
-def approve_bundle(request: JsonObject) -> Answer:
+def holds_everywhere(request: JsonObject) -> bool:
+    """Return True if an answer may hold in every folder: the rules name what to read elsewhere."""
+    rules = request.get("suggestedRules") or ()
+    return bool(rules) and all(re.fullmatch(r"read\(/.+/\)", str(rule)) for rule in rules)
+
+
+BUNDLES = {"c": "bundle", "d": "everyday"}
+"""The keys that allow a bundle of rules, and the fields of a request that hold it."""
+
+
+def describe_bundle(bundle: JsonObject) -> str:
+    """Return what a bundle of rules allows, or the bundles that it is made of."""
+    return ", ".join(bundle.get("parts") or map(name_briefly, bundle["rules"]))
+
+
+def approve_bundle(request: JsonObject, field: str = "bundle") -> Answer:
     """Return the answer that allows the whole bundle of rules that a request offers."""
-    _, approval = offer_rules(request, ", ".join(request["bundle"]["rules"]))
+    _, approval = offer_rules(request, ", ".join(request[field]["rules"]))
     return Answer(kind="approve-for-location", approval=approval)
 
 
@@ -153,20 +227,27 @@ def offer_rules(request: JsonObject, text: str) -> tuple[JsonObject, JsonObject]
     Raises `UsageError` for rules that cannot be read or are not about commands.
     """
     from trimtab.contracts.errors import UsageError
+    from trimtab.permissions.read_folders import freeze, name_folder
     from trimtab.permissions.rules import parse_rules
 
-    rules = parse_rules(re.findall(r"[^,()]+\([^()]*\)|[^,\s][^,]*", text), "session")
+    rules = freeze(parse_rules(re.findall(r"[^,()]+\([^()]*\)|[^,\s][^,]*", text), "session"))
     names = [rule.argument for rule in rules if rule.kind == "shell" and rule.argument]
     writes = [rule for rule in rules if rule.kind == "write" and rule.argument is None]
-    if not rules or len(names) + len(writes) < len(rules):
+    folders = [folder for folder in map(name_folder, rules) if folder.strip("/")]
+    urls = [rule.argument for rule in rules if rule.kind == "url" and rule.argument]
+    if not rules or len(names) + len(writes) + len(folders) + len(urls) < len(rules):
         raise UsageError(
-            "Only rules for commands can be written here, such as shell(git:*), and write."
+            "Only rules for commands can be written here, such as shell(git:*), write, "
+            "read(/FOLDER/) and url(https://HOST)."
         )
     offered = {
         "suggestedRules": [str(rule) for rule in rules],
         "suggestedRulesCover": describe_cover(rules),
     }
-    if not names:
-        return request | offered, {"kind": "write"}
-    approval: JsonObject = {"kind": "commands", "commandIdentifiers": names}
-    return request | offered, approval | {"writesFiles": True} if writes else approval
+    approval: JsonObject = {"kind": "write" if writes else "url" if urls else "read"}
+    if names:
+        approval = {"kind": "commands", "commandIdentifiers": names}
+        approval |= {"writesFiles": True} if writes else {}
+    more: JsonObject = {"readsFolders": folders, "urls": urls}
+    approval |= {name: values for name, values in more.items() if values}
+    return request | offered, approval

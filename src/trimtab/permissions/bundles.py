@@ -12,7 +12,10 @@ from trimtab.permissions.approvals import generalise, to_rules
 from trimtab.permissions.assess import read_script
 from trimtab.permissions.file_commands import changes_named_files
 
-CHECKS = "the project's checks"
+CHECKS = "the project's own commands"
+EVERYDAY = "everyday work on this project"
+EVERYDAY_PARTS = ("everyday work with git", "looking at GitHub")
+"""Bundles of every project that belong to everyday work, with changes of files and its commands."""
 
 
 class Bundle(msgspec.Struct, frozen=True):
@@ -20,6 +23,8 @@ class Bundle(msgspec.Struct, frozen=True):
 
     title: str
     rules: tuple[str, ...]
+    parts: tuple[str, ...] = ()
+    """The titles of the bundles that it is made of."""
 
 
 FILES = Bundle("every change of files here", ("write",))
@@ -28,7 +33,7 @@ FILES = Bundle("every change of files here", ("write",))
 def find_bundle(
     command: str,
     suggested: Sequence[str],
-    checks: Sequence[str],
+    checks: Sequence[str] | None,
     policy: Policy,
     offered: Container[str] = (),
 ) -> Bundle | None:
@@ -40,13 +45,38 @@ def find_bundle(
     if changes_files(command, policy):
         return FILES if FILES.title not in offered else None
     allowed = {str(rule) for rule in policy.allow}
-    for bundle in (Bundle(CHECKS, name_checks(checks, policy)), *load_bundles()):
+    for bundle in (Bundle(CHECKS, name_checks(checks or (), policy)), *load_bundles()):
         missing = [rule for rule in bundle.rules if rule not in allowed]
         more = not set(missing) <= set(suggested)
         if more and bundle.title not in offered and set(suggested) & set(missing):
             rules = dict.fromkeys((*missing, *suggested))
             return msgspec.structs.replace(bundle, rules=tuple(rules))
     return None
+
+
+def find_everyday(
+    command: str,
+    suggested: Sequence[str],
+    checks: Sequence[str] | None,
+    policy: Policy,
+    offered: Container[str] = (),
+) -> Bundle | None:
+    """Return the bundle for all everyday work, if a command belongs to it.
+
+    It is offered once, and only in a trusted project: `checks` is None for any other.
+    """
+    if checks is None or EVERYDAY in offered:
+        return None
+    more = (bundle for bundle in load_bundles() if bundle.title in EVERYDAY_PARTS)
+    parts = (FILES, Bundle(CHECKS, name_checks(checks, policy)), *more)
+    allowed = {str(rule) for rule in policy.allow}
+    new = {part.title: [rule for rule in part.rules if rule not in allowed] for part in parts}
+    missing = [rule for rules in new.values() for rule in rules]
+    fits = not set(suggested).isdisjoint(missing) or changes_files(command, policy)
+    if not fits or set(missing) <= set(suggested):
+        return None
+    titles = tuple(title for title, rules in new.items() if rules)
+    return Bundle(EVERYDAY, tuple(dict.fromkeys((*missing, *suggested))), titles)
 
 
 def changes_files(command: str, policy: Policy) -> bool:

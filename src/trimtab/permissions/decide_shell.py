@@ -1,7 +1,7 @@
 """The decision about a shell command."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from glob import iglob
 from itertools import islice
 
@@ -17,6 +17,7 @@ from trimtab.permissions.paths import (
     refuse_special,
 )
 from trimtab.permissions.plain import find_plain_programs
+from trimtab.permissions.read_folders import find_granted
 from trimtab.permissions.rules import (
     covers,
     find_spots,
@@ -46,14 +47,11 @@ def judge_analysis(analysis: Analysis, policy: Policy, text: str = "") -> Decisi
     for step in steps:
         if decision := step(analysis, policy):
             return decision
-    if policy.allow_all_tools:
-        return _judge_paths(analysis, policy) or Decision(
-            verdict="allow", reason="All tools are allowed."
-        )
-    if policy.confined:
-        return _judge_paths(analysis, policy) or Decision(
-            verdict="allow", reason="It runs in the sandbox, where commands need no permission."
-        )
+    if policy.allow_all_tools or policy.confined:
+        reason = "It runs in the sandbox, where commands need no permission."
+        reason = "All tools are allowed." if policy.allow_all_tools else reason
+        decision = _judge_paths(analysis, policy) or _judge_granted(analysis, policy, text)
+        return decision or Decision(verdict="allow", reason=reason)
     return _ask_by_nature(analysis) or _judge_commands(analysis, policy, text)
 
 
@@ -246,6 +244,9 @@ def _judge_commands(analysis: Analysis, policy: Policy, text: str) -> Decision:
     if decision is not None:
         return decision
     starts_programs = policy.git_programs and any(f.base.startswith("git ") for f in required)
+    held = _judge_granted(analysis, policy, text)
+    if held is not None and not (starts_programs and held.harmless):
+        return held
     harmless = analysis.seems_read_only and not starts_programs
     if used and not analysis.doubts:
         named = ", ".join(dict.fromkeys(map(str, used)))
@@ -319,11 +320,42 @@ def _belongs_to_git(analysis: Analysis) -> bool:
 def _judge_reads(analysis: Analysis, policy: Policy) -> Decision | None:
     if policy.allow_all_paths:
         return None
-    hidden = _matches_hidden(analysis)
-    for named in analysis.reads:
-        for path in find_files(named, hidden=hidden):
-            if not is_inside(path, (*policy.roots, *policy.readable)):
-                return Decision(verdict="ask", reason=f"{path} is outside the allowed directories.")
+    path = next(find_outside(analysis, analysis.reads, policy), "")
+    if path:
+        return Decision(verdict="ask", reason=f"{path} is outside the allowed directories.")
+    return None
+
+
+def find_outside(analysis: Analysis, named: Iterable[str], policy: Policy) -> Iterator[str]:
+    """Yield the paths that a command names and that nothing allows to be read."""
+    hidden, inside = _matches_hidden(analysis), (*policy.roots, *policy.readable)
+    for pattern in named:
+        for path in find_files(pattern, hidden=hidden):
+            if not is_inside(path, inside) and not find_granted((path,), policy):
+                yield path
+
+
+def _judge_granted(analysis: Analysis, policy: Policy, text: str) -> Decision | None:
+    """Decide about a command that reads elsewhere by a rule; None if it reads nothing so.
+
+    Only the fence keeps it from the secrets there, so no other rule lets it run without one.
+    """
+    named = (*analysis.reads, *(analysis.touched if policy.confined else ()))
+    granted = () if policy.allow_all_paths else find_granted(named, policy)
+    if not granted:
+        return None
+    if analysis.seems_read_only:
+        return Decision(
+            verdict="allow",
+            reason=f"It only reads, below {granted[0]}, where a rule allows that.",
+            harmless=True,
+            plain=find_plain_programs(text, analysis),
+        )
+    for path in named:
+        whole = path.endswith(os.sep) or os.path.isdir(path)
+        if whole and find_granted((path,), policy):
+            reason = f"{path} may hold secrets, which only the fence keeps from a command."
+            return Decision(verdict="ask", reason=reason)
     return None
 
 
@@ -331,8 +363,12 @@ def _judge_paths(analysis: Analysis, policy: Policy) -> Decision | None:
     """With all tools but not all paths allowed, paths are still checked."""
     if policy.allow_all_paths:
         return None
-    for path in (*analysis.targets, *analysis.touched):
-        if path is not None and not is_inside(path, policy.roots):
+    # The sandbox lets nothing outside be changed, so what may be read may be named.
+    readable = find_granted(analysis.touched, policy) if policy.confined else ()
+    places = [(path, policy.roots) for path in analysis.targets if path is not None]
+    places += [(path, (*policy.roots, *readable)) for path in analysis.touched]
+    for path, roots in places:
+        if not is_inside(path, roots):
             return Decision(verdict="ask", reason=f"{path} is outside the allowed directories.")
     if decision := _judge_reads(analysis, policy):
         return decision

@@ -9,7 +9,8 @@ import msgspec
 
 from trimtab.contracts.permission import Policy, Rule
 from trimtab.permissions.exclusions import compile_pattern
-from trimtab.permissions.paths import fold, resolve
+from trimtab.permissions.paths import fold, is_inside, resolve
+from trimtab.permissions.read_folders import is_secret
 
 MAX_ENTRIES = 500_000
 MAX_SECONDS = 2.0
@@ -57,6 +58,23 @@ def find_denied_reads(policy: Policy) -> DeniedReads:
     return DeniedReads(paths=tuple(dict.fromkeys(denied)), roots=tuple(roots))
 
 
+def find_secrets(policy: Policy) -> DeniedReads:
+    """Search folders that rules allow to be read for the secrets in them, which may not.
+
+    A folder that has become a link, or is too large to be searched, is left out of `roots`.
+    """
+    roots: list[str] = []
+    secrets: list[str] = []
+    for folder in policy.granted:
+        if resolve(folder) != folder:
+            continue
+        found: list[str] = []
+        if _walk_through(folder, _test_names(folder), found, MAX_ENTRIES, MAX_SECONDS):
+            roots.append(folder)
+            secrets += [path for path in found if not is_inside(path, policy.roots)]
+    return DeniedReads(paths=tuple(secrets), roots=tuple(roots))
+
+
 def search(
     folder: str,
     rules: Iterable[Rule],
@@ -74,12 +92,30 @@ def search(
     found = [path for path in named if _is_below(path, place) and os.path.lexists(path)]
     if not tests:
         return DeniedFiles(tuple(found))
+    complete = _walk_through(
+        place, lambda path: any(test(path) for test in tests), found, max_entries, max_seconds
+    )
+    return DeniedFiles(tuple(dict.fromkeys(found)), complete=complete)
+
+
+def _test_names(folder: str) -> Callable[[str], bool]:
+    """Return a test for the names of secrets; what is below one is not looked at, so names do."""
+    return lambda path: path != folder and is_secret(os.path.basename(path))
+
+
+def _walk_through(
+    place: str,
+    is_denied: Callable[[str], bool],
+    found: list[str],
+    max_entries: int,
+    max_seconds: float,
+) -> bool:
+    """Add the denied paths in a folder to `found`; return False if a limit ended the search."""
     deadline = time.monotonic() + max_seconds
-    walk = _walk(place, lambda path: any(test(path) for test in tests), found)
-    for count, _ in enumerate(walk):
+    for count, _ in enumerate(_walk(place, is_denied, found)):
         if count >= max_entries or (count % 256 == 0 and time.monotonic() > deadline):
-            return DeniedFiles(tuple(dict.fromkeys(found)), complete=False)
-    return DeniedFiles(tuple(dict.fromkeys(found)))
+            return False
+    return True
 
 
 def _walk(place: str, is_denied: Callable[[str], bool], found: list[str]) -> Iterator[str]:

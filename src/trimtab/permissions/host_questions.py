@@ -1,17 +1,18 @@
 """Asks once about each new host that a sandboxed command wants to reach."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from trimtab.contracts.events.envelope import EventData, JsonObject
 from trimtab.contracts.events.permission import PermissionCompleted, PermissionRequested
 from trimtab.contracts.ids import new_id
-from trimtab.contracts.permission import Rule
+from trimtab.contracts.permission import Policy, Rule
 from trimtab.contracts.tool import Access
 from trimtab.permissions.approvals import describe_cover
 from trimtab.permissions.processor import Permissions
 from trimtab.permissions.rules import matches_address
 
+HOSTS = "the hosts this project is fetched and built from"
 _SCHEMES = {80: "http", 443: "https"}
 
 
@@ -42,6 +43,8 @@ class HostQuestions:
             return True
         request_id = new_id()
         request = build_host_request(access, host, call_id)
+        if hosts := find_missing(address, self._permissions.find_hosts(), policy):
+            request["bundle"] = {"title": HOSTS, "rules": hosts}
         self._emit(PermissionRequested(request_id=request_id, permission_request=request))
         answer = await self._permissions.ask_person(request_id, request)
         self._emit(
@@ -59,6 +62,15 @@ def write_address(host: str, port: int) -> str:
     """Return a host and port as the address that rules name."""
     name = f"[{host}]" if ":" in host else host
     return f"{_SCHEMES[port]}://{name}" if port in _SCHEMES else f"https://{name}:{port}"
+
+
+def find_missing(address: str, known: Sequence[str], policy: Policy) -> list[str]:
+    """Return rules for all known hosts, if the host asked about is one of several still missing."""
+    allowed = [rule for rule in policy.allow if rule.kind == "url"]
+    missing = [host for host in known if not any(matches_address(rule, host) for rule in allowed)]
+    if address not in missing or len(missing) == 1:
+        return []
+    return [str(Rule("url", host)) for host in missing]
 
 
 def build_host_request(access: Access, host: str, call_id: str) -> JsonObject:

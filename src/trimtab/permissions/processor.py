@@ -43,6 +43,8 @@ class _Standing(msgspec.Struct):
     policy: Policy
     offered: tuple[str, ...] = ()
     """The titles of the bundles of rules that the person could allow at once."""
+    reading: dict[tuple[int, str], tuple[str, ...]] = {}
+    """By judge and call, what a fenced command reads outside the allowed directories."""
     commands_asked: int = 0
     """Questions about commands that a person answered."""
 
@@ -77,13 +79,31 @@ class Permissions(Processor):
         """The current policy, with the answers of this session."""
         return self._standing.policy
 
-    def find_hidden(self) -> tuple[str, ...]:
-        """Return patterns for the files that a search leaves out, because rules deny reading."""
-        if not self.policy.deny:
+    def find_hidden(self, call_id: str = "") -> tuple[str, ...]:
+        """Return patterns for the files that a search leaves out, because rules deny reading.
+
+        A call that searches a folder by a rule for reading leaves out the secrets in it.
+        """
+        secrets = self._find_secrets(call_id)
+        if not self.policy.deny and not secrets:
             return ()
         from trimtab.permissions.rules import to_globs
 
-        return to_globs(self.policy.deny, self.policy.cwd)
+        return to_globs((*self.policy.deny, *secrets), self.policy.cwd)
+
+    def _find_secrets(self, call_id: str) -> tuple[Rule, ...]:
+        paths = self.pins.get(call_id, {}).values()
+        if not paths or not self._has_read_rules():
+            return ()
+        from trimtab.permissions.read_folders import find_granted, find_secret_rules
+
+        return tuple(find_secret_rules(find_granted(paths, self.policy)))
+
+    def _has_read_rules(self) -> bool:
+        policy = self.policy
+        return not policy.allow_all_paths and any(
+            rule.kind == "read" and rule.argument for rule in policy.allow
+        )
 
     def move(self, moved: "Permissions") -> None:
         """Judge by the policy of another folder, and keep approvals for a location there."""
@@ -155,7 +175,7 @@ class Permissions(Processor):
                 # Nobody waits for its end, so nobody would see that the fence stopped it.
                 decision = msgspec.structs.replace(decision, harmless=False)
             if decision.harmless and decision.plain is None:
-                decision = self._prepare_fence(decision)
+                decision = self._prepare_fence(decision, pending, access)
             if access.kind == "shell" and decision.verdict != "deny" and not decision.harmless:
                 decision = self._shield(decision)
             if decision.verdict == "ask":
@@ -190,11 +210,25 @@ class Permissions(Processor):
         held = msgspec.structs.replace(decision, harmless=True, plain=plain, rule=None)
         return self._require_fence(held, access)
 
-    def _prepare_fence(self, decision: Decision) -> Decision:
-        problem = self.fence.prepare(self.policy) if self.fence else "no fence was set up"
+    def _prepare_fence(self, decision: Decision, pending: PendingCall, access: Access) -> Decision:
+        reading = self._standing.reading
+        reading[id(self), pending.call.id] = self._find_granted(access)
+        granted = tuple(dict.fromkeys(path for paths in reading.values() for path in paths))
+        policy = msgspec.structs.replace(self.policy, granted=granted)
+        problem = self.fence.prepare(policy) if self.fence else "no fence was set up"
         if not problem:
             return decision
         return _without_fence(decision, problem)
+
+    def _find_granted(self, access: Access) -> tuple[str, ...]:
+        """Return what a command reads outside the allowed directories by rules for reading."""
+        if not self._has_read_rules():
+            return ()
+        from trimtab.permissions.assess import read_script
+        from trimtab.permissions.read_folders import find_granted
+
+        reads = read_script(access.target, self.policy, access.interpreter).reads
+        return find_granted(reads, self.policy)
 
     def _shield(self, decision: Decision) -> Decision:
         """Keep what rules forbid to read from a command that may do anything else."""
@@ -218,7 +252,8 @@ class Permissions(Processor):
         call_id, policy = pending.call.id, self.policy
 
         def find(output: str, exit_code: int) -> Sequence[Attempt]:
-            readable = ("/",) if policy.allow_all_paths else (*policy.roots, *policy.readable)
+            readable = (*policy.roots, *policy.readable, *self._find_granted(access))
+            readable = ("/",) if policy.allow_all_paths else readable
             names = self._name_programs(access)
             return find_attempts(output, exit_code, names, policy.cwd, readable)
 
@@ -307,9 +342,11 @@ class Permissions(Processor):
         return f"{self.fence.name}: nobody approved it, so it may change nothing"
 
     async def after_tool(self, run: Run, pending: PendingCall, result: ToolResult) -> ToolResult:
+        hidden = pending.tool.spec.name in SEARCHES and self.find_hidden(pending.call.id)
         self.pins.pop(pending.call.id, None)
         self.fenced.discard(pending.call.id)
-        if result.kind == "success" and pending.tool.spec.name in SEARCHES and self.find_hidden():
+        self._standing.reading.pop((id(self), pending.call.id), None)
+        if result.kind == "success" and hidden:
             return msgspec.structs.replace(result, text=result.text + LEFT_OUT)
         return result
 
@@ -430,16 +467,22 @@ class Permissions(Processor):
 
     def _offer_bundle(self, request: JsonObject, command: str) -> None:
         """Offer rules for commands that belong together with the first question about one."""
-        from trimtab.permissions.bundles import find_bundle
+        from trimtab.permissions.bundles import find_bundle, find_everyday
 
         standing, keeper = self._standing, self._keeper
         if keeper is None:
             return
         suggested, checks = request["suggestedRules"], keeper.find_checks()
-        bundle = find_bundle(command, suggested, checks, self.policy, standing.offered)
-        if bundle is not None:
-            request["bundle"] = {"title": bundle.title, "rules": list(bundle.rules)}
-            standing.offered += (bundle.title,)
+        for field, find in (("bundle", find_bundle), ("everyday", find_everyday)):
+            bundle = find(command, suggested, checks, self.policy, standing.offered)
+            if bundle is not None:
+                request[field] = {"title": bundle.title, "rules": list(bundle.rules)}
+                request[field] |= {"parts": list(bundle.parts)} if bundle.parts else {}
+                standing.offered += (bundle.title,)
+
+    def find_hosts(self) -> Sequence[str]:
+        """Return the hosts from which the project is fetched and built, if it is trusted."""
+        return self._keeper.find_hosts() if self._keeper is not None else ()
 
     async def ask_person(self, request_id: str, request: JsonObject) -> Answer:
         """Return a person's answer to a request that was announced."""

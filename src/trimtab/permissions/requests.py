@@ -9,6 +9,7 @@ from trimtab.contracts.tool import Access
 from trimtab.permissions.approvals import describe_cover, generalise, to_rules
 from trimtab.permissions.assess import read_script
 from trimtab.permissions.kinds import find_kind
+from trimtab.permissions.paths import resolve
 
 
 def digest(pending: PendingCall) -> str:
@@ -46,7 +47,8 @@ def remembered(access: Access, approval: JsonObject | None) -> JsonObject | None
     One for a tool of an MCP server is bound to the tool's description.
     """
     if approval is not None and approval.get("kind") == "read":
-        return approval | {"path": access.target}
+        whole = "readsFolders" in approval
+        return approval if whole else approval | {"path": resolve(access.target)}
     digest = access.detail.get("toolDigest")
     if approval is not None and approval.get("kind") == "mcp" and approval.get("toolName"):
         return approval | {"toolDigest": digest} if digest else approval

@@ -9,6 +9,7 @@ from trimtab.contracts.errors import UsageError
 from trimtab.contracts.permission import Rule
 from trimtab.contracts.tool import Access
 from trimtab.permissions.paths import fold, resolve
+from trimtab.permissions.read_folders import covers_below, name_folder
 
 if TYPE_CHECKING:
     from trimtab.permissions.shell.verdict.analysis import Found
@@ -139,16 +140,29 @@ def covers(rule: Rule, given: Iterable[str], cwd: str, denies: bool) -> bool:
 
         return any(is_excluded(path, rule.root, argument) for path in given)
     wanted = os.path.expanduser(argument)
+    if os.path.isabs(wanted) and not denies:
+        return _allows(rule, os.path.normpath(wanted), given)
     if os.path.isabs(wanted):
         target = resolve(wanted)
         return any(
-            fold(path) == fold(target) or (denies and fold(path).startswith(fold(target) + os.sep))
+            fold(path) == fold(target) or fold(path).startswith(fold(target) + os.sep)
             for path in given
         )
     parts = fold(os.path.normpath(wanted)).split(os.sep)
     if parts[0] == os.pardir:
         return any(fold(path) == fold(resolve(os.path.join(cwd, wanted))) for path in given)
     return any(_has_tail(fold(path).split(os.sep), parts, inside=denies) for path in given)
+
+
+def _allows(rule: Rule, wanted: str, given: Iterable[str]) -> bool:
+    """Return True if a rule that allows names one of these paths, or a folder above it, in full.
+
+    The rule is taken as it is written: a link put there later leads to nothing that it covers.
+    """
+    folder = name_folder(rule)
+    if folder:
+        return any(covers_below(folder, path) for path in given)
+    return any(fold(path) == fold(wanted) for path in given)
 
 
 def to_globs(rules: Iterable[Rule], cwd: str) -> tuple[str, ...]:

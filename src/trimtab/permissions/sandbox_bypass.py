@@ -11,11 +11,19 @@ from trimtab.contracts.permission import Answer, Ask, Policy, Rule
 from trimtab.contracts.processor import PendingCall, Processor
 from trimtab.contracts.run import Run
 from trimtab.contracts.tool import Access, ToolResult
-from trimtab.permissions.approvals import OUTSIDE, describe_cover, generalise, to_rules
+from trimtab.permissions.approvals import (
+    OUTSIDE,
+    approve_bundle,
+    describe_cover,
+    generalise,
+    to_rules,
+)
 from trimtab.permissions.assess import read_script
+from trimtab.permissions.bundles import Bundle, find_bundle
 from trimtab.permissions.decide_shell import decide_shell
 from trimtab.permissions.fence_stops import find_attempts
 from trimtab.permissions.requests import build_request
+from trimtab.permissions.rules import parse_rules
 
 if TYPE_CHECKING:
     from trimtab.permissions.processor import Permissions
@@ -39,6 +47,8 @@ NOTE = (
     "and the temp directory, and what is protected there not at all; see what it reached before "
     "trying another way>"
 )
+WORKING_INSIDE = ("everyday work with git",)
+"""Bundles of commands that the sandbox has all it takes for: one that fails is an exception."""
 QUESTION = (
     "The sandbox may have stopped this command. To approve is to run it again, outside the sandbox"
 )
@@ -107,11 +117,17 @@ class SandboxBypass(Processor):
             rules = to_rules(approval, "session")
             request["suggestedRules"] = [str(rule) for rule in rules]
             request["suggestedRulesCover"] = describe_cover(rules)
+        bundle = find_outside_bundle(access.target, approval, self._policy) if approval else None
+        if bundle is not None:
+            title = f"{bundle.title}, outside the sandbox,"
+            request["bundle"] = {"title": title, "rules": list(bundle.rules)}
         run.session.emit(PermissionRequested(request_id=request_id, permission_request=request))
         answer = await self._ask(request_id, request)
         approved = answer.kind.startswith("approve")
         result: JsonObject = {"kind": "approved" if approved else "denied-interactively-by-user"}
         if approved and approval is not None and self._permissions is not None:
+            if bundle is not None and answer == approve_bundle(request):
+                approval |= {"commandIdentifiers": name_commands(bundle)}
             given = msgspec.structs.replace(answer, approval=approval)
             result = self._permissions.settle(access, given)
         run.session.emit(
@@ -133,6 +149,22 @@ class SandboxBypass(Processor):
         if approval is None or approval["kind"] != "commands":
             return None
         return approval | {"outsideSandbox": True}
+
+
+def find_outside_bundle(command: str, approval: JsonObject, policy: Policy) -> Bundle | None:
+    """Return the bundle that a command belongs to which must run outside, as far as it is new."""
+    suggested = [str(Rule("shell", name)) for name in approval["commandIdentifiers"]]
+    let_out = tuple(Rule("shell", rule.argument) for rule in policy.allow if rule.kind == OUTSIDE)
+    bundle = find_bundle(command, suggested, None, msgspec.structs.replace(policy, allow=let_out))
+    if bundle is None or bundle.title in WORKING_INSIDE or not name_commands(bundle):
+        return None
+    return bundle
+
+
+def name_commands(bundle: Bundle) -> list[str]:
+    """Return the commands that the rules of a bundle name; none if it has other rules."""
+    names = [rule.argument for rule in parse_rules(bundle.rules) if rule.kind == "shell"]
+    return [name for name in names if name] if len(names) == len(bundle.rules) else []
 
 
 def runs_outside(access: Access, policy: Policy) -> bool:

@@ -33,13 +33,21 @@ class SavedApprovals:
     def location(self) -> str:
         return self._location
 
-    def find_checks(self) -> Sequence[str]:
-        """Return the commands that build or check the project, if it is trusted."""
+    def find_checks(self) -> Sequence[str] | None:
+        """Return the commands that build, check or start the project; None without trust."""
         if not self._project:
-            return ()
+            return None
         from trimtab.checkout.project_commands import find_checks
 
         return find_checks(self._project)
+
+    def find_hosts(self) -> Sequence[str]:
+        """Return the hosts from which a trusted project is fetched and built, as addresses."""
+        if not self._project:
+            return ()
+        from trimtab.checkout.project_hosts import find_hosts
+
+        return find_hosts(self._project)
 
     def load(self) -> Granted:
         """Return the approvals for this location and for always; none if there is no file."""

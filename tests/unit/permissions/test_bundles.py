@@ -7,9 +7,11 @@ from permissionkit import POLICY, rules
 from trimtab.permissions.approvals import approve_bundle, to_rules
 from trimtab.permissions.bundles import (
     CHECKS,
+    EVERYDAY,
     FILES,
     Bundle,
     find_bundle,
+    find_everyday,
     load_bundles,
     name_checks,
 )
@@ -17,7 +19,7 @@ from trimtab.permissions.decide_shell import decide_shell
 from trimtab.permissions.rules import parse_rules
 from trimtab.permissions.shell.verdict.analyse import analyse
 
-PUBLISHING = {"push", "create", "delete", "close", "comment", "edit", "run", "exec", "api"}
+PUBLISHING = {"push", "down", "create", "delete", "close", "comment", "edit", "run", "exec", "api"}
 
 
 def test_the_checks_of_a_project_are_approved_at_once() -> None:
@@ -73,6 +75,28 @@ def test_a_rule_for_writing_is_offered_for_commands_that_change_named_files(
     if offered:
         policy = msgspec.structs.replace(POLICY, allow=parse_rules(FILES.rules))
         assert decide_shell(command, policy).verdict == "allow"
+
+
+def test_all_everyday_work_on_a_trusted_project_is_offered_beside_the_narrower_bundle() -> None:
+    checks = ["make test", "npm run dev"]
+    everyday = find_everyday("git add a", ["shell(git add)"], checks, POLICY)
+    assert everyday is not None
+    assert everyday.parts == (FILES.title, CHECKS, "everyday work with git", "looking at GitHub")
+    assert {"write", "shell(make test)", "shell(git commit)"} <= set(everyday.rules)
+    assert not [rule for rule in everyday.rules if "push" in rule or "docker" in rule]
+    policy = msgspec.structs.replace(POLICY, allow=parse_rules(everyday.rules))
+    for command in ("mkdir a", "make test", "git commit -m x", "gh run list"):
+        assert decide_shell(command, policy).verdict == "allow"
+    for command in ("git push", "rm -rf a", "ssh host", "npm install x", "touch .git/hooks/x"):
+        assert decide_shell(command, policy).verdict == "ask"
+    assert find_everyday("git tag x", ["shell(git tag)"], checks, policy) is None
+
+
+def test_all_everyday_work_is_offered_once_and_never_without_trust() -> None:
+    assert find_everyday("git add a", ["shell(git add)"], None, POLICY) is None
+    assert find_everyday("git add a", ["shell(git add)"], [], POLICY, (EVERYDAY,)) is None
+    assert find_everyday("ssh host", ["shell(ssh)"], [], POLICY) is None
+    assert find_everyday("mkdir a", ["shell(mkdir)"], [], POLICY) is not None
 
 
 def test_a_bundle_is_offered_once_and_without_what_is_allowed_already() -> None:

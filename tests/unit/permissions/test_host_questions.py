@@ -1,8 +1,10 @@
 """One question for each new host that a command in the sandbox wants to reach."""
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
 from permissionkit import POLICY, rules
@@ -13,18 +15,17 @@ class Answering:
     """Permissions with a person who answers, or waits for a sign to."""
 
     def __init__(self, kind: str, allow: tuple[str, ...] = (), deny: tuple[str, ...] = ()) -> None:
-        import msgspec
-
         self.policy = msgspec.structs.replace(POLICY, allow=rules(*allow), deny=rules(*deny))
         self.kind = kind
         self.asked: list[Any] = []
 
     async def ask_person(self, request_id: str, request: Any) -> Any:
-        from types import SimpleNamespace
-
         self.asked.append(request)
         await asyncio.sleep(0)
         return SimpleNamespace(kind=self.kind)
+
+    def find_hosts(self) -> tuple[str, ...]:
+        return ()
 
     def settle(self, access: Any, answer: Any) -> Any:
         return {"kind": "approved" if answer.kind.startswith("approve") else "denied"}

@@ -87,6 +87,9 @@ class Keeper:
     def find_checks(self) -> Sequence[str]:
         return self.checks
 
+    def find_hosts(self) -> list[str]:
+        return []
+
 
 class ShellTool(EchoTool):
     """Runs nothing; its text counts as a command."""
@@ -117,7 +120,7 @@ async def test_all_checks_are_offered_with_the_first_question_about_one() -> Non
     assert [request.get("bundle") for request in asked] == [
         None,
         {
-            "title": "the project's checks",
+            "title": "the project's own commands",
             "rules": ["shell(make test)", "shell(make lint)", "shell(pytest)"],
         },
         None,

@@ -9,6 +9,7 @@ from loopkit import EchoTool, call, drained, make_run
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.permission import Answer, Policy, Rule
 from trimtab.contracts.tool import Access, ToolResult
+from trimtab.permissions.approvals import approve_bundle
 from trimtab.permissions.decide_shell import decide_shell
 from trimtab.permissions.processor import Permissions
 from trimtab.permissions.sandbox_bypass import (
@@ -16,6 +17,7 @@ from trimtab.permissions.sandbox_bypass import (
     REFUSED,
     SIGNS,
     SandboxBypass,
+    find_outside_bundle,
     runs_outside,
     was_stopped,
 )
@@ -88,6 +90,9 @@ class Keeper:
     def find_checks(self) -> list[str]:
         return []
 
+    def find_hosts(self) -> list[str]:
+        return []
+
 
 async def test_an_answer_that_lasts_lets_all_commands_of_the_name_out() -> None:
     asked: list[JsonObject] = []
@@ -108,6 +113,50 @@ async def test_an_answer_that_lasts_lets_all_commands_of_the_name_out() -> None:
     kept = {"kind": "commands", "commandIdentifiers": ["ssh"], "outsideSandbox": True}
     assert keeper.kept == [kept]
     assert bypass.released == set()
+
+
+async def test_commands_that_belong_together_are_let_out_by_one_answer() -> None:
+    asked: list[JsonObject] = []
+
+    async def ask(request_id: str, request: JsonObject) -> Answer:
+        asked.append(request)
+        return approve_bundle(request)
+
+    keeper = Keeper()
+    permissions = Permissions(CONFINED, ask, keeper)
+    tool, bypass = Shell(), SandboxBypass(CONFINED, ask, permissions)
+    commands = ("docker compose up -d", "docker compose restart web", "docker compose logs")
+    replies = [{"tools": [call(text=text)]} for text in commands]
+    run = make_run([*replies, "done"], "go", tools=[tool], processors=[permissions, bypass])
+    await drained(run)
+    (request,) = asked
+    assert request["bundle"]["title"].endswith("outside the sandbox,")
+    (kept,) = keeper.kept
+    assert kept["outsideSandbox"] is True
+    assert "docker compose down" not in kept["commandIdentifiers"]
+
+
+@pytest.mark.parametrize("names", [["ssh", "rm"], ["docker compose up", "sudo"], []])
+async def test_no_client_lets_out_more_than_was_offered(names: list[str]) -> None:
+    async def ask(request_id: str, request: JsonObject) -> Answer:
+        approval: JsonObject = {"kind": "commands", "commandIdentifiers": names}
+        return Answer(kind="approve-for-location", approval=approval)
+
+    keeper = Keeper()
+    permissions = Permissions(CONFINED, ask, keeper)
+    tool, bypass = Shell(), SandboxBypass(CONFINED, ask, permissions)
+    replies = [{"tools": [call(text="docker compose up -d")]}, "done"]
+    await drained(make_run(replies, "go", tools=[tool], processors=[permissions, bypass]))
+    (kept,) = keeper.kept
+    assert kept["commandIdentifiers"] == ["docker compose up"]
+
+
+@pytest.mark.parametrize(
+    ("command", "offered"), [("git add a", False), ("ssh a", False), ("docker ps", True)]
+)
+def test_a_bundle_is_let_out_only_if_the_sandbox_cannot_run_it(command: str, offered: bool) -> None:
+    approval = {"commandIdentifiers": [" ".join(command.split()[:2])]}
+    assert (find_outside_bundle(command, approval, CONFINED) is not None) is offered
 
 
 @pytest.mark.parametrize(

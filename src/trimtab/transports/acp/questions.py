@@ -9,7 +9,7 @@ from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.permission import Answer
 from trimtab.contracts.questions import PlanReady, PlanVerdict
 from trimtab.host.plan_actions import PLAN_ACTIONS, list_actions
-from trimtab.permissions.approvals import approve_bundle, name_briefly
+from trimtab.permissions.approvals import approve_bundle, describe_bundle, holds_everywhere
 from trimtab.permissions.kinds import show_request
 from trimtab.tools.splice import Splice, plan_edit
 from trimtab.transports.acp.connection import Connection
@@ -25,11 +25,12 @@ DENIED = Answer(kind="user-not-available")
 ANSWERS = {
     "allow_once": "approve-once",
     "allow_always": "approve-for-location",
+    "allow_everywhere": "approve-permanently",
     "reject_once": "reject",
     "reject_always": "reject",
 }
-BUNDLE = "allow_checks"
-"""The option that allows a bundle of rules."""
+BUNDLES = {"allow_checks": "bundle", "allow_everyday": "everyday"}
+"""The options that allow a bundle of rules, and the fields of a request that hold it."""
 REMEMBERED_ACTIONS = ("autopilot",)
 """The actions after a plan that hold for more than the next call."""
 
@@ -55,7 +56,9 @@ class PermissionDesk:
             return DENIED
         if chosen == "reject_always":
             self._rejected.update(rules)
-        return approve_bundle(request) if chosen == BUNDLE else Answer(kind=ANSWERS[chosen])
+        if field := BUNDLES.get(chosen):
+            return approve_bundle(request, field)
+        return Answer(kind=ANSWERS[chosen])
 
     async def ask_plan(self, plan: PlanReady, content: str, call: JsonObject) -> PlanVerdict:
         """Return the client's verdict on a plan, which is asked as a switch of the mode."""
@@ -107,10 +110,14 @@ def build_options(request: JsonObject) -> list[JsonObject]:
         named = ", ".join(rules)
         name = f"Always allow {named} in this folder"
         options.append({"optionId": "allow_always", "name": name, "kind": "allow_always"})
-    if bundle := request.get("bundle"):
-        listed = ", ".join(map(name_briefly, bundle["rules"]))
-        name = f"Always allow {bundle['title']} in this folder: {listed}"
-        options.append({"optionId": BUNDLE, "name": name, "kind": "allow_always"})
+    if holds_everywhere(request):
+        name = f"Always allow {named} in every folder"
+        options.append({"optionId": "allow_everywhere", "name": name, "kind": "allow_always"})
+    for option, field in BUNDLES.items():
+        if bundle := request.get(field):
+            listed = describe_bundle(bundle)
+            name = f"Always allow {bundle['title']} in this folder: {listed}"
+            options.append({"optionId": option, "name": name, "kind": "allow_always"})
     always = f"Always reject {named} in this session"
     return [
         *options,

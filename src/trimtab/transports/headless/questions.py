@@ -7,7 +7,12 @@ from trimtab.contracts.permission import Answer
 from trimtab.contracts.questions import TrustQuestion
 from trimtab.contracts.text import count, neutralise
 from trimtab.host.plan_actions import PLAN_ACTIONS, list_actions
-from trimtab.permissions.approvals import approve_bundle, name_briefly
+from trimtab.permissions.approvals import (
+    BUNDLES,
+    approve_bundle,
+    describe_bundle,
+    holds_everywhere,
+)
 from trimtab.permissions.kinds import show_request
 
 if TYPE_CHECKING:
@@ -20,6 +25,7 @@ _ANSWERS = {
     **dict.fromkeys(("2", "s"), "approve-for-session"),
     **dict.fromkeys(("3", "a"), "approve-for-location"),
     **dict.fromkeys(("4", "n", "no"), "reject"),
+    "6": "approve-permanently",
 }
 MAX_LENGTH = 4000
 MAX_ITEMS = 20
@@ -43,11 +49,14 @@ def describe_request(request: JsonObject, *, edits: bool = False) -> str:
         lines.append(f"  2  yes, allow {named} in this session")
         lines.append(f"  3  yes, allow {named} always in this folder")
         lines.append(f"     that covers {_show(request.get('suggestedRulesCover', ''))}")
+        if holds_everywhere(request):
+            lines.append("  6  the same always in every folder")
         if edits and may_edit_rules(request):
             lines.append("  e  edit the rule")
-    if bundle := request.get("bundle"):
-        lines.append(f"  c  yes, allow {_show(bundle['title'])} always in this folder:")
-        lines.append(f"     {', '.join(_show(name_briefly(rule)) for rule in bundle['rules'])}")
+    for key, field in BUNDLES.items():
+        if bundle := request.get(field):
+            lines.append(f"  {key}  yes, allow {_show(bundle['title'])} always in this folder:")
+            lines.append(f"     {_show(describe_bundle(bundle))}")
     lines.append("  4  no (or n); or type what to do instead")
     return "\n".join(lines) + "\n"
 
@@ -57,13 +66,17 @@ def read_answer(reply: str, request: JsonObject, approval: JsonObject | None) ->
 
     `approval` is what a rule that they wrote themselves covers.
     """
-    if reply.lower() == "c" and request.get("bundle"):
-        return approve_bundle(request)
+    field = BUNDLES.get(reply.lower(), "")
+    if request.get(field):
+        return approve_bundle(request, field)
     kind = _ANSWERS.get(reply.lower(), "")
     if kind.startswith("approve-for") and not request.get("suggestedRules"):
         return None
+    if kind == "approve-permanently" and not holds_everywhere(request):
+        return None
     if kind:
-        return Answer(kind=kind, approval=approval if kind.startswith("approve-for") else None)
+        lasts = kind.startswith("approve-") and kind != "approve-once"
+        return Answer(kind=kind, approval=approval if lasts else None)
     return Answer(kind="reject", feedback=reply) if len(reply) >= MIN_FEEDBACK else None
 
 
@@ -71,7 +84,8 @@ def name_answers(request: JsonObject, *, edits: bool = False) -> str:
     """Return the keys that answer a request."""
     keys = ["1", "2", "3", "4"] if request.get("suggestedRules") else ["1", "4"]
     keys += ["e"] if edits and may_edit_rules(request) else []
-    keys += ["c"] if request.get("bundle") else []
+    keys += [key for key, field in BUNDLES.items() if request.get(field)]
+    keys += ["6"] if holds_everywhere(request) else []
     return ", ".join(keys)
 
 

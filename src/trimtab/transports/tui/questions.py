@@ -1,5 +1,6 @@
 """Questions to the person: their text, their choices with fixed keys, and the answers."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -11,7 +12,13 @@ from trimtab.contracts.text import count, neutralise
 from trimtab.host.answers import PLAN_TITLE, STAY
 from trimtab.host.parts import Question
 from trimtab.host.plan_actions import PLAN_ACTIONS, SHORT_ACTIONS, list_actions
-from trimtab.permissions.approvals import approve_bundle, name_briefly, offer_rules
+from trimtab.permissions.approvals import (
+    BUNDLES,
+    approve_bundle,
+    describe_bundle,
+    holds_everywhere,
+    offer_rules,
+)
 from trimtab.permissions.kinds import show_request
 from trimtab.transports.tui.cells import Line, line_width, plain, width, wrap
 from trimtab.transports.tui.diff import render_diff
@@ -158,37 +165,22 @@ def _permission(part: Question, _: int, approval: JsonObject | None = None) -> A
         named = ", ".join(show(rule) for rule in rules)
         cover = show(request.get("suggestedRulesCover"))
         notes.append((("dim", f"  2 and 3 allow {named}{': ' if cover else ''}{cover}"),))
-        choices.append(
-            Choice(
-                label=f"yes, allow {named} in this session",
-                short="yes, in this session",
-                keys=("2", "!"),
-                value=Answer(kind="approve-for-session", approval=approval),
-            )
-        )
-        choices.append(
-            Choice(
-                label=f"yes, allow {named} always in this folder",
-                short="yes, always in this folder",
-                keys=("3",),
-                value=Answer(kind="approve-for-location", approval=approval),
-            )
-        )
+        choices += _lasting_choices(request, named, approval)
         if request.get("kind") == "shell" and not request.get("sandboxBypass"):
             choices.append(Choice(label="edit the rule", keys=("e",), words=True, rule=named))
-    if bundle := request.get("bundle"):
-        names = ", ".join(show(name_briefly(rule)) for rule in bundle["rules"])
-        together = show(bundle["title"])
-        if len(bundle["rules"]) > 1:
-            notes.append((("dim", f"  c allows {names}"),))
-        choices.append(
-            Choice(
-                label=f"yes, allow {together} always in this folder",
-                short=f"yes, {together} always",
-                keys=("c",),
-                value=approve_bundle(request),
+    for key, field in BUNDLES.items():
+        if bundle := request.get(field):
+            together = show(bundle["title"])
+            if len(bundle["rules"]) > 1:
+                notes.append((("dim", f"  {key} allows {show(describe_bundle(bundle))}"),))
+            choices.append(
+                Choice(
+                    label=f"yes, allow {together} always in this folder",
+                    short=f"yes, {together} always",
+                    keys=(key,),
+                    value=approve_bundle(request, field),
+                )
             )
-        )
     reject = Answer(kind="reject")
     choices.append(Choice(label="no", keys=("4", "n"), value=reject))
     choices.append(Choice(label="no, and say why", keys=("5",), words=True))
@@ -201,6 +193,25 @@ def _permission(part: Question, _: int, approval: JsonObject | None = None) -> A
         on_escape=reject,
         diff=str(request.get("diff") or ""),
     )
+
+
+def _lasting_choices(
+    request: JsonObject, named: str, approval: JsonObject | None
+) -> Iterator[Choice]:
+    """Yield the answers that create rules: for the session, for here and perhaps everywhere."""
+    answers = [
+        ("approve-for-session", "in this session", ("2", "!")),
+        ("approve-for-location", "always in this folder", ("3",)),
+    ]
+    if holds_everywhere(request):
+        answers.append(("approve-permanently", "always in every folder", ("6",)))
+    for kind, until, keys in answers:
+        yield Choice(
+            label=f"yes, allow {named} {until}",
+            short=f"yes, {until}",
+            keys=keys,
+            value=Answer(kind=kind, approval=approval),
+        )
 
 
 def explain(asked: Asked) -> list[tuple[str, str]]:
@@ -222,6 +233,11 @@ def explain(asked: Asked) -> list[tuple[str, str]]:
         ("why", show(request.get("reason"))),
         ("remarks", show(request.get("warning"))),
         ("2 and 3 allow", f"{rules}: {cover}" if rules else "nothing: it is asked every time"),
+        *(
+            (f"{key} allows", ", ".join(show(rule) for rule in request[field]["rules"]))
+            for key, field in BUNDLES.items()
+            if request.get(field)
+        ),
     )
     return [(name, text) for name, text in facts if text]
 

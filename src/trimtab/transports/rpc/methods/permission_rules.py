@@ -12,6 +12,7 @@ from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.options import PermissionOptions
 from trimtab.contracts.permission import Rule
 from trimtab.permissions.approvals import to_rules
+from trimtab.permissions.read_folders import name_folder
 from trimtab.permissions.rules import parse_rule
 from trimtab.policy.saved_approvals import SavedApprovals
 from trimtab.transports.rpc.dispatch import Call, Methods
@@ -150,6 +151,8 @@ def _to_approval(rule: Rule) -> JsonObject:
             return {"kind": "commands", "commandIdentifiers": [rule.argument]}
         case "write" | "memory" if rule.argument is None:
             return {"kind": rule.kind}
+        case "read" if folder := name_folder(rule):
+            return {"kind": "read", "readsFolders": [folder]}
         case "read" if rule.argument is not None:
             return {"kind": "read", "path": rule.argument}
         case "url" if rule.argument is not None:
