@@ -115,9 +115,10 @@ def test_lost_and_damaged_contents_are_errors(store: BlobStore, folder: Path) ->
     with pytest.raises(FileNotFoundError):
         store.get("0" * 64)
     digest = store.put(DATA)
-    Path(store.path(digest)).write_bytes(b"other")
-    with pytest.raises(OSError, match=f"The kept copy {digest[:12]} is damaged"):
-        store.get(digest)
+    for number in range(9):
+        Path(store.path(digest)).write_bytes(b"other %d" % number)
+        with pytest.raises(OSError, match=f"The kept copy {digest[:12]} is damaged"):
+            store.get(digest)
 
 
 def test_each_kind_of_path_has_a_state(store: BlobStore, tmp_path: Path) -> None:

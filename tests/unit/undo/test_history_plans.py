@@ -395,11 +395,96 @@ def test_a_moved_file_whose_folder_is_now_a_file_of_others_stays(work: WorkingSe
         (work.root / "docs").write_text("by the command\n")
 
     work.record("shell", move, "docs", "docs/a.txt", "moved.txt")
+    (work.root / "copy.txt").write_text("b\n")
+    work.write("copy.txt", "a\n", "shell")
     (work.root / "docs").write_text("by the person\n")
     problems = {os.path.basename(file.path): file.problem for file in work.undo().problems}
     assert problems["a.txt"] == "somebody else's file is in the place of its folder"
     assert problems["moved.txt"] == "it was moved here and cannot return to its old path"
     assert (work.read("docs"), work.read("moved.txt")) == ("by the person\n", "a\n")
+    assert (work.read("copy.txt"), set(problems)) == ("b\n", {"docs", "a.txt", "moved.txt"})
+
+
+def test_a_file_that_came_and_went_is_no_conflict_below_a_file_of_others(
+    work: WorkingSession,
+) -> None:
+    (work.root / "docs").mkdir()
+    work.write("docs/new.txt", "x", "shell")
+
+    def replace() -> None:
+        shutil.rmtree(work.root / "docs")
+        (work.root / "docs").write_text("by the command\n")
+
+    work.record("shell", replace, "docs", "docs/new.txt")
+    (work.root / "docs").write_text("by the person\n")
+    assert [file.path for file in work.undo().problems] == [work.path("docs")]
+
+
+def test_a_folder_with_another_mode_and_the_files_in_it_are_restored(
+    work: WorkingSession,
+) -> None:
+    (work.root / "sub").mkdir(mode=0o755)
+    (work.root / "sub" / "a.txt").write_text("one\n")
+
+    def change() -> None:
+        (work.root / "sub").chmod(0o700)
+        (work.root / "sub" / "a.txt").write_text("two\n")
+
+    work.record("shell", change, "sub", "sub/a.txt")
+    assert work.undo().problems == ()
+    assert work.read("sub/a.txt") == "one\n"
+    assert stat.S_IMODE((work.root / "sub").stat().st_mode) == 0o755
+
+
+def test_a_link_that_comes_back_leaves_the_mode_of_its_target(work: WorkingSession) -> None:
+    (work.root / "a.txt").write_text("x")
+    (work.root / "link").symlink_to("a.txt")
+    work.record("shell", (work.root / "link").unlink, "link")
+    work.undo()
+    assert os.readlink(work.root / "link") == "a.txt"
+    assert stat.S_IMODE((work.root / "a.txt").stat().st_mode) == 0o644
+
+
+def test_a_file_does_not_come_back_in_place_of_a_folder_with_files_of_others(
+    work: WorkingSession,
+) -> None:
+    (work.root / "a").write_text("x")
+
+    def replace() -> None:
+        (work.root / "a").unlink()
+        (work.root / "a").mkdir()
+
+    work.record("shell", replace, "a")
+    (work.root / "a" / "mine.txt").write_text("mine")
+    (file,) = work.undo().problems
+    assert file.problem == "Directory not empty"
+    assert work.read("a/mine.txt") == "mine"
+
+
+def test_changes_before_the_first_prompt_can_be_undone(tmp_path: Path) -> None:
+    work = WorkingSession(tmp_path)
+    work.write("a.txt", "x")
+    assert work.undo().turn == 0
+    assert work.read("a.txt") is None
+    work.session.close()
+
+
+def test_only_an_undo_in_the_named_turn_is_redone(work: WorkingSession) -> None:
+    work.write("a.txt", "x")
+    work.undo()
+    work.begin_turn()
+    for turn in (0, 2):
+        with pytest.raises(UsageError, match="no undo to revert"):
+            work.redo(turn=turn)
+
+
+@pytest.mark.parametrize("many", [0, 2])
+def test_a_hunk_of_no_file_or_of_two_is_refused(work: WorkingSession, many: int) -> None:
+    for number in range(many):
+        (work.root / f"{number}.txt").write_text("one\n")
+        work.write(f"{number}.txt", "two\n")
+    with pytest.raises(UsageError, match="--hunk changes one file; name it with --file"):
+        work.history.plan_undo(UndoRequest(turn=1, since=True, hunk=1))
 
 
 def test_a_folder_that_was_replaced_by_a_link_comes_back_with_its_files(
