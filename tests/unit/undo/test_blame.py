@@ -78,6 +78,7 @@ def test_a_change_without_a_call_names_none(work: WorkingSession) -> None:
 def test_what_nobody_recorded_is_older_or_of_a_person(work: WorkingSession) -> None:
     (work.root / "a.txt").write_text("old\n")
     assert told(work) == [("before", "old\n")]
+    assert lines_of(work)[0].source == Source(reason="before", session="", turn=0, call="")
     work.write("a.txt", "old\nby a tool\n")
     (work.root / "a.txt").write_text("old\nby a tool\nby me\n")
     work.write("a.txt", "old\nby a tool\nby me\nagain\n")
