@@ -1,9 +1,11 @@
 """Scans of a tree: in time or not, after a restart, and around the work of others."""
 
 import gc
+import mmap
 import os
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -108,6 +110,34 @@ class TestTime:
         assert snapshot.coverage == Coverage(1, 0, "")
 
 
+@contextmanager
+def mapped(path: Path) -> Iterator[mmap.mmap]:
+    """Map a file that has just been written: what is written to it now changes none of its times."""
+    with open(path, "r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
+        memory[0:1] = memory[0:1]
+        yield memory
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_new_file_that_changes_without_its_times_showing_it_is_found(
+    project: Path, store: BlobStore, tmp_path: Path, restarted: bool
+) -> None:
+    path, journal = project / "a.txt", str(tmp_path / "journal")
+    with mapped(path) as memory:
+        snapshot = taken(project, store, journal)
+        before = path.stat()
+        memory[0:3] = b"two"
+        after = path.stat()
+        assert (before.st_mtime_ns, before.st_ctime_ns) == (after.st_mtime_ns, after.st_ctime_ns)
+        if restarted:
+            snapshot.close()
+            snapshot = Snapshot(str(project), store, journal=journal)
+            assert snapshot.recall()
+        (change,) = snapshot.refresh()
+    snapshot.close()
+    assert (store.get(change.before.digest), store.get(change.after.digest)) == (b"one\n", b"two\n")
+
+
 @pytest.mark.parametrize("enabled", [True, False])
 def test_the_garbage_collector_is_as_it_was_after_a_scan(
     project: Path, store: BlobStore, enabled: bool
@@ -174,6 +204,9 @@ class TestRestart:
         assert later.recall()
         assert later.refresh() == []
         assert later.coverage.uncovered == 0
+        state = later.state(str(project / "a.txt"))
+        assert state is not None
+        assert store.get(state.digest) == b"one\n"
         later.close()
 
     def test_without_a_journal_or_with_a_damaged_one_nothing_is_recalled(
