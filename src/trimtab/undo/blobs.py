@@ -87,8 +87,7 @@ class BlobStore:
         for path, key in rows:
             mode, size = key[:2]
             try:
-                self._open()
-                if size <= PACK_BELOW and stat.S_ISREG(mode) and self._size + size <= CAPACITY:
+                if size <= PACK_BELOW and stat.S_ISREG(mode) and self._has_room(size):
                     yield path, self._pack_file(path, mode, size)
                 else:
                     yield path, self.keep(path)
@@ -134,7 +133,7 @@ class BlobStore:
         try:
             if size > CLONE_FROM and (digest := self._clone(fd)):
                 return FileState(kind="file", mode=mode, digest=digest, size=size)
-            if size <= max_size and self._size + size <= CAPACITY:
+            if size <= max_size and self._has_room(size):
                 data = read_all(fd, size)
                 digest, size = self.put(data), len(data)
         except OSError:  # no room: the missing digest tells the caller
@@ -160,6 +159,10 @@ class BlobStore:
             os.close(fd)
         self._known.add(digest)
         return digest
+
+    def _has_room(self, size: int) -> bool:
+        self._open()
+        return self._size + size <= CAPACITY
 
     def _has(self, digest: str) -> bool:
         self._open()

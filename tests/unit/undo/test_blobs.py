@@ -195,8 +195,7 @@ def test_a_file_that_is_gone_or_a_link_since_it_was_listed_has_that_state(
 def test_a_session_keeps_no_more_than_its_capacity(
     folder: Path, tmp_path: Path, size: int, kept: bool, listed: bool
 ) -> None:
-    store = fill(folder, left=11)
-    store.put(b"0")
+    store = fill(folder, left=10)
     path = file_of(tmp_path, b"x" * size)
     state = keep_listed(store, path)[0] if listed else store.keep(path)
     assert (state.size, state.is_kept) == (size, kept)
