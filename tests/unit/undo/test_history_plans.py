@@ -89,8 +89,19 @@ def test_changes_of_tools_commands_and_custom_tools_are_undone_and_no_others(
         named = work.undo(files=(work.path(f"{reason}.txt"),))
         assert named.left == ()
         assert work.read(f"{reason}.txt") is None
-    with pytest.raises(UsageError):
+    with pytest.raises(UsageError, match="The session has no changes to undo"):
         work.undo(files=(work.path("person.txt"),))
+
+
+def test_uncertain_changes_that_were_undone_are_not_mentioned_again(work: WorkingSession) -> None:
+    for name in ("once.txt", "still.txt"):
+        work.write(name, "x", "background")
+    work.write("a.txt", "x")
+    work.undo(files=(work.path("once.txt"),))
+    assert work.undo().left == (work.path("still.txt"),)
+    with pytest.raises(UsageError, match="may be your own") as raised:
+        work.undo()
+    assert "once.txt" not in str(raised.value)
 
 
 def test_uncertain_changes_of_other_turns_are_not_mentioned(work: WorkingSession) -> None:
