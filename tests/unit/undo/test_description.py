@@ -105,6 +105,13 @@ def test_a_file_that_was_not_kept_is_named_without_its_lines(shown: Shown) -> No
     assert shown.describe(unkept, ABSENT) == ["remove     a.txt"]
 
 
+def test_an_empty_file_has_no_lines(shown: Shown) -> None:
+    empty, one = shown.keep(b""), shown.keep(b"\n")
+    assert shown.describe(empty, one)[3:] == ["  @@ -0,0 +1 @@  (hunk 1)", "  +"]
+    assert shown.describe(one, empty)[3:] == ["  @@ -1 +0,0 @@  (hunk 1)", "  -"]
+    assert shown.describe(ABSENT, empty) == ["bring back a.txt"]
+
+
 def test_a_link_is_shown_with_its_target(shown: Shown) -> None:
     link = FileState("symlink", digest=shown.store.put(b"b.txt"))
     assert shown.describe(ABSENT, link)[4:] == ["  +b.txt", "  +\\ No newline at end of file"]
