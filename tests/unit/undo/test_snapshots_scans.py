@@ -88,6 +88,27 @@ class TestTime:
         snapshot.refresh()
         assert snapshot.coverage == Coverage(3, 0, "")
 
+    @pytest.mark.parametrize("lacking", ["time", "room"])
+    def test_a_new_file_is_unchanged_until_it_can_be_read_again(
+        self, project: Path, store: BlobStore, tmp_path: Path, lacking: str
+    ) -> None:
+        with mapped(project / "a.txt") as memory:
+            snapshot = taken(project, store)
+            memory[0:3] = b"new"
+            if lacking == "time":
+                assert snapshot.refresh(seconds=-1) == []
+            else:
+                store.close()
+                blobs = tmp_path / "blobs"
+                blobs.rename(tmp_path / "away")
+                assert snapshot.refresh() == []
+                (tmp_path / "away").rename(blobs)
+            assert snapshot.coverage.uncovered == 0
+            wait_until_old(project)
+            (change,) = snapshot.refresh()
+        assert store.get(change.before.digest) == b"one\n"
+        assert store.get(change.after.digest) == b"new\n"
+
     def test_keeping_ends_when_the_time_is_over(self, project: Path, tmp_path: Path) -> None:
         class SlowStore(BlobStore):
             def keep_many(self, rows: Iterable[tuple[str, Key]]) -> Iterator[tuple[str, FileState]]:
