@@ -24,6 +24,8 @@ MAX_SIZE = 32 * 1024 * 1024
 CLONE_FROM = 1024 * 1024
 PACK_BELOW = 256 * 1024
 FICLONE = 0x40049409
+READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+"""Never waits for a pipe, nor follows a link, that has just taken the place of a file."""
 CAPACITY = 1024 * 1024 * 1024
 """The limit of bytes kept per session."""
 
@@ -106,7 +108,7 @@ class BlobStore:
 
     def _pack_file(self, path: str, mode: int, size: int) -> FileState:
         try:
-            fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            fd = os.open(path, READ)
         except OSError:
             return self.keep(path)
         try:
@@ -127,7 +129,7 @@ class BlobStore:
     def _keep_file(self, path: str, found: os.stat_result, max_size: int) -> FileState:
         mode, digest, size = stat.S_IMODE(found.st_mode), "", found.st_size
         try:
-            fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            fd = os.open(path, READ)
         except OSError:  # unreadable, or just replaced
             return FileState(kind="file", mode=mode, size=size)
         try:
@@ -144,10 +146,8 @@ class BlobStore:
 
     def _clone(self, source: int) -> str:
         """Keep a file by sharing its blocks; return an empty string if that is not possible."""
-
         self._open()
-        temporary = self.path(f".{os.getpid()}-{os.urandom(6).hex()}.tmp")
-        fd = open_private(temporary, os.O_RDWR | os.O_EXCL)
+        temporary, fd = self._create_temporary()
         try:
             fcntl.ioctl(fd, FICLONE, source)
             digest = digest_of_open(fd)
@@ -182,9 +182,12 @@ class BlobStore:
             self._known.update(self._packed)
             self._opened = True
 
+    def _create_temporary(self) -> tuple[str, int]:
+        path = self.path(f".{os.getpid()}-{os.urandom(6).hex()}.tmp")
+        return path, open_private(path, os.O_RDWR | os.O_EXCL)
+
     def _write(self, digest: str, data: bytes) -> None:
-        temporary = self.path(f".{os.getpid()}-{os.urandom(6).hex()}.tmp")
-        fd = open_private(temporary, os.O_WRONLY | os.O_EXCL)
+        temporary, fd = self._create_temporary()
         try:
             write_all(fd, data)
             os.rename(temporary, self.path(digest))

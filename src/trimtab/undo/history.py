@@ -143,7 +143,10 @@ class FileHistory:
         changes = [Change.at(file.path, file.current, file.target) for file in taken]
         if changes:
             event = WorkspaceChanged(
-                reason=plan.action, count=0, undoes=list(plan.events), partial=partial or None
+                reason=plan.action,
+                count=len(changes),
+                undoes=list(plan.events),
+                partial=partial or None,
             )
             self._record(event, changes)
         return msgspec.structs.replace(plan, files=files)
@@ -234,7 +237,8 @@ class FileHistory:
 
     def _look(self, path: str, expected: FileState) -> FileState:
         """Return the state of a path; a large file is read if its expected content was kept."""
-        return self.store.keep(path, max(MAX_SIZE, expected.size if expected.digest else 0))
+        limit = max(MAX_SIZE, expected.size) if expected.digest else MAX_SIZE
+        return self.store.keep(path, limit)
 
     def _restored(self, file: FilePlan) -> FilePlan:
         folder = os.path.dirname(file.path)

@@ -1,6 +1,7 @@
 """A large tree is listed by two processes, with the same result as by one."""
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from trimtab.workspace.walk import TooLarge, walk
 NEVER = float("inf")
 SOON = 1e12
 SKIP = frozenset((".git", "skipped"))
+KILLED = (sys.executable, "-c", "import os, sys; sys.stdin.buffer.read(); os.kill(os.getpid(), 9)")
 
 
 @pytest.fixture
@@ -82,8 +84,27 @@ def test_a_folder_that_cannot_be_listed_is_empty(tmp_path: Path) -> None:
     assert listed(tmp_path / "gone") == ({}, [])
 
 
-def test_without_another_process_one_lists_everything(
-    root: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "program",
+    [("/no/such/program",), (sys.executable, "-c", "raise SystemExit(3)"), KILLED],
+    ids=["not started", "failed", "killed"],
+)
+def test_without_the_other_process_one_lists_everything(
+    root: Path, program: tuple[str, ...]
 ) -> None:
-    monkeypatch.setenv("TOO_LONG", "x" * 300_000)  # no program can be started with it
-    assert listed(root)[0] == walk([str(root)], SKIP, 10_000, NEVER)
+    (root / "d0" / "e0" / "f0" / "skipped").mkdir()
+    whole: list[str] = []
+    skipped: list[str] = []
+    rows = ParallelWalk(str(root), program).walk(SKIP, 10_000, SOON, skipped)
+    assert rows == walk([str(root)], SKIP, 10_000, NEVER, whole)
+    assert skipped == whole
+
+
+def test_the_result_of_the_other_process_is_used(root: Path) -> None:
+    answer = "import marshal, sys; sys.stdout.buffer.write(marshal.dumps(({'/a': (1, 2, 3, 4, 5)}, ['/b'])))"
+    read = f"import sys; sys.stdin.buffer.read(); {answer}"
+    skipped: list[str] = []
+    rows = ParallelWalk(str(root), (sys.executable, "-c", read)).walk(SKIP, 10_000, SOON, skipped)
+    assert rows["/a"] == (1, 2, 3, 4, 5)
+    assert skipped == ["/b"]
+    assert len(rows) < len(walk([str(root)], SKIP, 10_000, NEVER))
