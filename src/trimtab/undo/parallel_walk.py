@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from trimtab.workspace import walk as walker
 from trimtab.workspace.walk import (
@@ -45,8 +46,9 @@ class ParallelWalk:
             try:
                 assert child.stdin is not None
                 assert child.stdout is not None
-                child.stdin.write(task)
-                child.stdin.close()
+                with suppress(BrokenPipeError):  # it has ended; its exit code says so
+                    child.stdin.write(task)
+                    child.stdin.close()
                 rows |= walk(own_half, skip, limit, deadline, skipped)
                 answer = child.stdout.read()
             except BaseException:

@@ -12,6 +12,7 @@ from trimtab.workspace.walk import TooLarge, walk
 NEVER = float("inf")
 SOON = 1e12
 SKIP = frozenset((".git", "skipped"))
+FAILED = (sys.executable, "-c", "import sys; sys.stdin.buffer.read(); raise SystemExit(3)")
 KILLED = (sys.executable, "-c", "import os, sys; sys.stdin.buffer.read(); os.kill(os.getpid(), 9)")
 
 
@@ -86,17 +87,18 @@ def test_a_folder_that_cannot_be_listed_is_empty(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "program",
-    [("/no/such/program",), (sys.executable, "-c", "raise SystemExit(3)"), KILLED],
-    ids=["not started", "failed", "killed"],
+    [("/no/such/program",), ("false",), FAILED, KILLED],
+    ids=["not started", "ended at once", "failed", "killed"],
 )
 def test_without_the_other_process_one_lists_everything(
     root: Path, program: tuple[str, ...]
 ) -> None:
     (root / "d0" / "e0" / "f0" / "skipped").mkdir()
+    many = SKIP | {f"name {number}" for number in range(20_000)}  # more than a pipe holds
     whole: list[str] = []
     skipped: list[str] = []
-    rows = ParallelWalk(str(root), program).walk(SKIP, 10_000, SOON, skipped)
-    assert rows == walk([str(root)], SKIP, 10_000, NEVER, whole)
+    rows = ParallelWalk(str(root), program).walk(many, 10_000, SOON, skipped)
+    assert rows == walk([str(root)], many, 10_000, NEVER, whole)
     assert skipped == whole
 
 
