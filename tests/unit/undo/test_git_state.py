@@ -75,11 +75,14 @@ def test_the_state_of_a_repository_is_listed_and_its_objects_are_not(tmp_path: P
     assert found.own == {str(git / "refs/heads/main"), str(git / "logs/refs/heads/main")}
 
 
-def test_names_that_pass_count_deeper_inside(tmp_path: Path) -> None:
-    git = make_git(tmp_path / ".git")
+@pytest.mark.parametrize("folder", ["p", "pp"])
+def test_names_that_pass_count_deeper_inside(tmp_path: Path, folder: str) -> None:
+    git = make_git(tmp_path / folder / ".git")
+    put(git / "index.lock")
     for name in ("refs/heads/FETCH_HEAD", "refs/heads/trimtab-index-1", "refs/heads/worktrees/a"):
         put(git / name)
     found = listed(Repositories(str(tmp_path), [str(git)], set()), git)
+    assert "index.lock" not in found
     assert found >= {
         "refs/heads/FETCH_HEAD",
         "refs/heads/trimtab-index-1",
@@ -117,6 +120,7 @@ def test_branches_and_submodules_named_like_a_store_are_listed(tmp_path: Path) -
         ("modules/sub/objects", True),
         ("modules/objects/objects", True),
         ("worktrees/modules/a/objects", True),
+        ("worktrees/a/modules/objects", False),
     ],
 )
 def test_a_store_is_told_from_a_branch_and_a_submodule(path: str, store: bool) -> None:
