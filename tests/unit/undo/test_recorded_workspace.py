@@ -79,6 +79,16 @@ async def test_a_command_is_recorded_with_the_beginning_of_its_text(
     assert Marker(party.folder).read() is None
 
 
+@pytest.mark.parametrize("agent", ["", "agent-1"])
+async def test_a_command_in_the_background_is_listed_with_its_agent(
+    party: Party, agent: str
+) -> None:
+    shells = (of_agent(party) if agent else party.files).shells
+    state = await shells.execute(Command(text="cat", background=True), wait=0.01, limit=100)
+    (shell,) = shells.list()
+    assert (shell.shell_id, shell.agent_id) == (state.shell_id, agent)
+
+
 async def test_a_command_that_may_change_nothing_is_not_recorded(party: Party, root: Path) -> None:
     asked = []
 
