@@ -68,6 +68,47 @@ async def test_a_new_file_never_replaces_one_that_is_there(party: Party, root: P
     assert told(party) == [("tool", "call", None, ["a.txt"])]
 
 
+class Editor:
+    """An editor in which a person has changed files without saving them."""
+
+    def __init__(self, unsaved: dict[str, str]) -> None:
+        self.unsaved = unsaved
+
+    async def read(self, path: str) -> str | None:
+        return self.unsaved.get(path)
+
+    async def write(self, path: str, text: str) -> bool:
+        Path(path).write_text(text)
+        self.unsaved.pop(path, None)
+        return True
+
+
+async def test_what_a_person_has_not_saved_is_saved_before_a_tool_changes_the_file(
+    party: Party, root: Path
+) -> None:
+    paths = [str(root / name) for name in ("a.txt", "b.txt", "c.txt")]
+    for path in paths:
+        Path(path).write_text("saved\n")
+    party.workspace.editor = Editor(dict.fromkeys(paths, "not saved\n"))
+    await party.files.write(paths[0], b"by the tool\n")
+    await party.files.remove(paths[1])
+    await party.files.move(paths[2], str(root / "d.txt"))
+    changes = [entry.changes[0] for entry in party.history.recorded()]
+    before = {change.path: change.before for change in changes if change.path in paths}
+    texts = [party.recorder.store.get(before[path].digest) for path in paths]
+    assert texts == [b"not saved\n"] * 3
+
+
+async def test_a_new_file_leaves_what_a_person_has_not_saved_alone(
+    party: Party, root: Path
+) -> None:
+    path = str(root / "a.txt")
+    party.workspace.editor = Editor({path: "not saved\n"})
+    with pytest.raises(FileExistsError):
+        await party.files.write(path, b"by the tool\n", new=True)
+    assert (root / "a.txt").read_text() == "one\n"
+
+
 async def test_a_command_is_recorded_with_the_beginning_of_its_text(
     party: Party, root: Path
 ) -> None:

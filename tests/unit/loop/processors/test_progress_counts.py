@@ -213,6 +213,26 @@ async def test_a_prompt_of_a_person_opens_closed_calls_and_forgets_repeats() -> 
     assert [kind for kind, _ in repeats.warnings()][2:] == ["stall_nudge"]
 
 
+async def test_a_prompt_of_a_person_starts_the_count_of_empty_answers_anew() -> None:
+    repeats = Repeats()
+    for _ in range(15):
+        await repeats.progress.before_stop(repeats.run, DONE)
+    await repeats.progress.on_prompt(repeats.run, Prompt(text="go on", source="user"))
+    before = len(repeats.warnings())
+    for number in range(1, 13):
+        assert await repeats.progress.before_stop(repeats.run, DONE) is None
+        assert len(repeats.warnings()) == before + (number >= 8), number  # told once
+
+
+async def test_a_stop_counts_the_call_before_something_new_and_those_after_it() -> None:
+    repeats = Repeats(3)
+    for text in ("a", "a", "b", "a"):
+        assert await repeats.call(text) is None
+    stop = await repeats.call()
+    assert stop is not None
+    assert "called 3 times" in stop.message
+
+
 @pytest.mark.parametrize(
     ("attended", "mode", "limit"),
     [(False, "interactive", 25), (True, "interactive", None), (True, "autopilot", 25)],
