@@ -100,32 +100,30 @@ def follow(lines: list[Line], data: bytes, source: Source) -> list[Line]:
 def _steps(env: Mapping[str, str], path: str) -> Iterator[Step]:
     """Yield every recorded change of a path, in all sessions on this machine."""
     store = SessionStore(find_home(env))
-    name = msgspec.json.encode(os.path.basename(path).encode("utf-8", "replace").decode())[1:-1]
+    name = msgspec.json.encode(os.path.basename(path).encode("utf-8", "replace").decode())
     for summary in store.list():
         folder = store.folder(summary.id)
-        if _mentions(folder, name):
-            yield from _steps_of(folder, path)
+        yield from _steps_of(folder, path, name.strip(b'"'))
 
 
 def _mentions(folder: SessionFolder, name: bytes) -> bool:
     """Return False if a log certainly has no change of the file, so that it need not be parsed."""
-    try:
-        with open(folder.events, "rb") as file:
-            data = file.read()
-    except OSError:
-        return False
+    with open(folder.events, "rb") as file:
+        data = file.read()
     return b"trimtab.workspace_changed" in data and (name in data or b"listDigest" in data)
 
 
-def _steps_of(folder: SessionFolder, path: str) -> Iterator[Step]:
+def _steps_of(folder: SessionFolder, path: str, name: bytes) -> Iterator[Step]:
     store = BlobStore(folder.blobs)
     try:
+        if not _mentions(folder, name):
+            return
         for entry in read_changes(read_records(folder.events), store):
             for change in entry.changes:
                 if change.os_path == path and change.before != change.after:
                     yield Step(_source(folder.id, entry), change, store)
     except OSError:
-        return  # a list of changes has been deleted by hand: earlier changes still count
+        return  # no log, or a list of changes was deleted by hand: earlier changes still count
 
 
 def _source(session: str, entry: Recorded) -> Source:

@@ -24,6 +24,8 @@ MAX_SIZE = 32 * 1024 * 1024
 CLONE_FROM = 1024 * 1024
 PACK_BELOW = 256 * 1024
 FICLONE = 0x40049409
+READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+"""Never waits for a pipe, nor follows a link, that has just taken the place of a file."""
 CAPACITY = 1024 * 1024 * 1024
 """The limit of bytes kept per session."""
 
@@ -87,8 +89,7 @@ class BlobStore:
         for path, key in rows:
             mode, size = key[:2]
             try:
-                self._open()
-                if size <= PACK_BELOW and stat.S_ISREG(mode) and self._size + size <= CAPACITY:
+                if size <= PACK_BELOW and stat.S_ISREG(mode) and self._has_room(size):
                     yield path, self._pack_file(path, mode, size)
                 else:
                     yield path, self.keep(path)
@@ -107,7 +108,7 @@ class BlobStore:
 
     def _pack_file(self, path: str, mode: int, size: int) -> FileState:
         try:
-            fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            fd = os.open(path, READ)
         except OSError:
             return self.keep(path)
         try:
@@ -128,13 +129,13 @@ class BlobStore:
     def _keep_file(self, path: str, found: os.stat_result, max_size: int) -> FileState:
         mode, digest, size = stat.S_IMODE(found.st_mode), "", found.st_size
         try:
-            fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            fd = os.open(path, READ)
         except OSError:  # unreadable, or just replaced
             return FileState(kind="file", mode=mode, size=size)
         try:
             if size > CLONE_FROM and (digest := self._clone(fd)):
                 return FileState(kind="file", mode=mode, digest=digest, size=size)
-            if size <= max_size and self._size + size <= CAPACITY:
+            if size <= max_size and self._has_room(size):
                 data = read_all(fd, size)
                 digest, size = self.put(data), len(data)
         except OSError:  # no room: the missing digest tells the caller
@@ -145,10 +146,8 @@ class BlobStore:
 
     def _clone(self, source: int) -> str:
         """Keep a file by sharing its blocks; return an empty string if that is not possible."""
-
         self._open()
-        temporary = self.path(f".{os.getpid()}-{os.urandom(6).hex()}.tmp")
-        fd = open_private(temporary, os.O_RDWR | os.O_EXCL)
+        temporary, fd = self._create_temporary()
         try:
             fcntl.ioctl(fd, FICLONE, source)
             digest = digest_of_open(fd)
@@ -160,6 +159,10 @@ class BlobStore:
             os.close(fd)
         self._known.add(digest)
         return digest
+
+    def _has_room(self, size: int) -> bool:
+        self._open()
+        return self._size + size <= CAPACITY
 
     def _has(self, digest: str) -> bool:
         self._open()
@@ -179,9 +182,12 @@ class BlobStore:
             self._known.update(self._packed)
             self._opened = True
 
+    def _create_temporary(self) -> tuple[str, int]:
+        path = self.path(f".{os.getpid()}-{os.urandom(6).hex()}.tmp")
+        return path, open_private(path, os.O_RDWR | os.O_EXCL)
+
     def _write(self, digest: str, data: bytes) -> None:
-        temporary = self.path(f".{os.getpid()}-{os.urandom(6).hex()}.tmp")
-        fd = open_private(temporary, os.O_WRONLY | os.O_EXCL)
+        temporary, fd = self._create_temporary()
         try:
             write_all(fd, data)
             os.rename(temporary, self.path(digest))

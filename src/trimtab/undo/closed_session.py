@@ -78,7 +78,7 @@ class ClosedSession:
         if cwd and tracked.recall() and (changes := tracked.refresh()):
             call_id, detail = interrupted
             event = WorkspaceChanged(
-                reason="interrupted", count=0, tool_call_id=call_id, detail=detail
+                reason="interrupted", count=len(changes), tool_call_id=call_id, detail=detail
             )
             self._record(event, changes)
         tracked.close()

@@ -62,14 +62,14 @@ def _diff(file: FilePlan, history: FileHistory, name: str) -> Iterator[str]:
 
 def _text(state: FileState, history: FileHistory) -> list[str] | None:
     """Return the lines of a file as a diff shows them; None if it is not text."""
-    if state.kind in ("absent", "directory") or not state.digest:
+    data = history.store.get(state.digest) if state.digest else b""
+    if not data:
         return []
-    data = history.store.get(state.digest)
     if b"\0" in data:
         return None
     text = data.decode("utf-8", "replace")
     lines = text.removesuffix("\n").split("\n")
-    if text and not text.endswith("\n"):
+    if not text.endswith("\n"):
         lines.append("\\ No newline at end of file")
     return lines
 

@@ -23,14 +23,15 @@ COPIED = 500
 
 def write_index(folder: SessionFolder, store: BlobStore) -> None:
     """Write `index.json` and the pre-images it names: a cache, made from the log."""
-    starts = [record for record in read_records(folder.events) if begins_turn(record)]
+    prompts = (record for record in read_records(folder.events) if begins_turn(record))
+    starts = dict(enumerate(prompts, 1))
     target = os.path.join(folder.path, "rewind-file-snapshots")
     backups = os.path.join(target, "backups")
     make_private_dir(backups)
     messages = [
         {
-            "eventId": starts[turn - 1].id if 0 < turn <= len(starts) else None,
-            "timestamp": starts[turn - 1].timestamp if 0 < turn <= len(starts) else None,
+            "eventId": starts[turn].id if turn in starts else None,
+            "timestamp": starts[turn].timestamp if turn in starts else None,
             "files": [_describe(change, store, backups) for change in changes[:COPIED]],
         }
         for turn, changes in changes_by_turn(folder.events, store).items()
@@ -82,15 +83,17 @@ def _image(state: FileState) -> dict[str, Any] | None:
 
 
 def count_change(change: Change, store: BlobStore) -> tuple[int, int]:
-    """Return the lines a change added and removed; zero for large files."""
-    sides = []
-    for state in (change.before, change.after):
-        if state.kind != "file" or not state.digest or state.size > COUNTED:
-            sides.append(b"")
-        else:
-            with suppress(OSError):
-                sides.append(store.get(state.digest))
-    return count_lines(sides[0], sides[1]) if len(sides) == 2 else (0, 0)
+    """Return the lines a change added and removed; zero for large and for lost files."""
+    try:
+        return count_lines(_text(change.before, store), _text(change.after, store))
+    except OSError:
+        return 0, 0
+
+
+def _text(state: FileState, store: BlobStore) -> bytes:
+    if state.kind != "file" or not state.digest or state.size > COUNTED:
+        return b""
+    return store.get(state.digest)
 
 
 def _back_up(digest: str, store: BlobStore, backups: str) -> None:

@@ -122,7 +122,7 @@ class GitObjects:
 
 def _look(objects: str) -> Iterator[tuple[str, int]]:
     """Yield the folders of objects, and the time of their last change."""
-    fd = os.open(objects, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    fd = os.open(objects, os.O_RDONLY | os.O_DIRECTORY)
     try:
         for name in os.listdir(fd):
             try:

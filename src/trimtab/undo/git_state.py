@@ -23,6 +23,8 @@ ESSENTIAL = frozenset(("HEAD", "commondir", "gitdir", "locked", "config.worktree
 SESSIONS = ("refs/trimtab", "refs/heads/trimtab", "logs/refs/heads/trimtab")
 """Refs of sessions, which move while this one works."""
 MANY = 10_000
+MAX_LINE = 4096
+"""The limit of characters read of a file that holds a path or the name of a ref."""
 
 
 class Repositories:
@@ -130,7 +132,7 @@ def is_checked_out(linked: str, root: str) -> bool:
     """Return True if the files of a linked worktree are in a folder."""
     try:
         with open(os.path.join(linked, "gitdir"), encoding="utf-8", errors="replace") as file:
-            return file.read(4096).startswith(root + "/")
+            return file.read(MAX_LINE).startswith(root + "/")
     except OSError:
         return False
 
@@ -144,7 +146,7 @@ def own_branch(folder: str) -> str:
     """Return the ref that is checked out; empty if there is none."""
     try:
         with open(os.path.join(folder, "HEAD"), encoding="utf-8", errors="surrogateescape") as file:
-            name = file.read(4096).removeprefix("ref:").strip()
+            name = file.read(MAX_LINE).removeprefix("ref:").strip()
     except OSError:
         return ""
     return name if name.startswith("refs/") and ".." not in name and "\0" not in name else ""
@@ -157,7 +159,7 @@ def git_folder(root: str) -> str | None:
         return os.path.realpath(marker)
     try:
         with open(marker, encoding="utf-8", errors="surrogateescape") as file:
-            line = file.read(4096).strip()
+            line = file.read(MAX_LINE).strip()
     except OSError:
         return None
     target = line.removeprefix("gitdir:").strip()
@@ -174,7 +176,7 @@ def common_folder(folder: str) -> str:
     """Return the folder of the refs: for a linked worktree, the main repository's git directory."""
     try:
         with open(os.path.join(folder, "commondir"), encoding="utf-8") as file:
-            return os.path.realpath(os.path.join(folder, file.read(4096).strip()))
+            return os.path.realpath(os.path.join(folder, file.read(MAX_LINE).strip()))
     except OSError:
         return folder
 

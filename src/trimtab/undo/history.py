@@ -87,10 +87,12 @@ class FileHistory:
     def plan_undo(self, request: UndoRequest) -> Plan:
         """Plan an undo. Raises `UsageError` if there is nothing to undo."""
         recorded = self.recorded()
-        others = written_by_others(self.folder)
-        pending = list(_pending(recorded, others, named=bool(request.files)))
+        changes = list(_pending(recorded, written_by_others(self.folder)))
+        uncertain = [entry for entry in changes if entry.event.reason in UNATTRIBUTED]
         if request.files:
-            pending = [entry for entry in pending if _touches(entry, request.files)]
+            pending = [entry for entry in changes if _touches(entry, request.files)]
+        else:
+            pending = [entry for entry in changes if entry.event.reason in OURS]
         if request.turn is None and not request.since:
             request = msgspec.structs.replace(
                 request, turn=max((entry.turn for entry in pending), default=0)
@@ -102,8 +104,9 @@ class FileHistory:
             if entry.turn == first or (request.since and entry.turn > first)
         ]
         if not chosen and not request.since:
-            raise UsageError(_nothing_to_undo(request, recorded))
-        left = () if request.files else _unattributed(recorded, chosen)
+            raise UsageError(_nothing_to_undo(request, _paths(uncertain)))
+        turns = {entry.turn for entry in chosen if not request.files}
+        left = _paths(entry for entry in uncertain if entry.turn in turns)
         return self._plan("rewind" if request.since else "undo", chosen, request, left)
 
     def plan_redo(self, request: UndoRequest) -> Plan:
@@ -140,7 +143,10 @@ class FileHistory:
         changes = [Change.at(file.path, file.current, file.target) for file in taken]
         if changes:
             event = WorkspaceChanged(
-                reason=plan.action, count=0, undoes=list(plan.events), partial=partial or None
+                reason=plan.action,
+                count=len(changes),
+                undoes=list(plan.events),
+                partial=partial or None,
             )
             self._record(event, changes)
         return msgspec.structs.replace(plan, files=files)
@@ -231,7 +237,8 @@ class FileHistory:
 
     def _look(self, path: str, expected: FileState) -> FileState:
         """Return the state of a path; a large file is read if its expected content was kept."""
-        return self.store.keep(path, max(MAX_SIZE, expected.size if expected.digest else 0))
+        limit = max(MAX_SIZE, expected.size) if expected.digest else MAX_SIZE
+        return self.store.keep(path, limit)
 
     def _restored(self, file: FilePlan) -> FilePlan:
         folder = os.path.dirname(file.path)
@@ -277,14 +284,14 @@ def _keep_unreturnable(plan: FilePlan, unreturnable: Collection[str]) -> FilePla
     return plan
 
 
-def _pending(recorded: Sequence[Recorded], others: Written, *, named: bool) -> Iterable[Recorded]:
-    """Yield the session's own changes, except those already undone.
+def _pending(recorded: Sequence[Recorded], others: Written) -> Iterable[Recorded]:
+    """Yield the changes that are or may be the session's own, except those already undone.
 
     Writes of other sessions during a command of this session were attributed to the command.
     """
     undone = _find_undone(recorded)
     for entry in recorded:
-        if entry.event.reason in OURS or (named and entry.event.reason in UNATTRIBUTED):
+        if entry.event.reason in (*OURS, *UNATTRIBUTED):
             foreign = others if entry.event.reason != "tool" else ()
             left = tuple(
                 change
@@ -318,16 +325,9 @@ def _touches(entry: Recorded, files: Sequence[str]) -> bool:
     return any(is_within(change.os_path, path) for change in entry.changes for path in files)
 
 
-def _unattributed(recorded: Sequence[Recorded], chosen: Sequence[Recorded]) -> tuple[str, ...]:
-    """Return paths that changed during a background command, or when the session was killed."""
-    turns = {entry.turn for entry in chosen}
-    paths = {
-        change.path: None
-        for entry in recorded
-        if entry.event.reason in UNATTRIBUTED and entry.turn in turns
-        for change in entry.changes
-    }
-    return tuple(paths)
+def _paths(entries: Iterable[Recorded]) -> tuple[str, ...]:
+    """Return the changed paths, each once."""
+    return tuple(dict.fromkeys(change.path for entry in entries for change in entry.changes))
 
 
 def _is_redo(entry: Recorded) -> bool:
@@ -347,14 +347,14 @@ def _steps(plans: Iterable[FilePlan]) -> list[list[FilePlan]]:
     ]
 
 
-def _nothing_to_undo(request: UndoRequest, recorded: Sequence[Recorded]) -> str:
+def _nothing_to_undo(request: UndoRequest, uncertain: Sequence[str]) -> str:
     if request.turn:
         return f"Turn {request.turn} has no changes to undo; choose another turn."
-    if unsure := _unattributed(recorded, recorded):
+    if uncertain:
         return (
             "The remaining changes happened while a command ran in the background or when the "
             "session was killed, so they may be your own; name files to undo with --file: "
-            f"{', '.join(unsure[:5])}{' …' if len(unsure) > 5 else ''}."
+            f"{', '.join(uncertain[:5])}{' …' if len(uncertain) > 5 else ''}."
         )
     return (
         "The session has no changes to undo; `trimtab undo SESSION` undoes those of another "

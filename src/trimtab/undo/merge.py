@@ -64,9 +64,6 @@ def changed(old: Sequence[bytes], new: Sequence[bytes]) -> list[Op] | None:
     a, b = old[head : len(old) - tail], new[head : len(new) - tail]
     if len(a) + len(b) > MAX_LINES:
         return None
-    if not a or not b:
-        return [(head, head + len(a), head, head + len(b))] if a or b else []
-
     matcher = difflib.SequenceMatcher(None, a, b, autojunk=False)
     return [
         (head + i1, head + i2, head + j1, head + j2)

@@ -2,6 +2,7 @@
 
 import os
 import time
+from contextlib import suppress
 
 from trimtab.session.folder import SessionFolder
 from trimtab.session.records import read_records
@@ -15,32 +16,29 @@ Written = frozenset[tuple[str, str]]
 def written_by_others(folder: SessionFolder) -> Written:
     """Return what tools of other sessions wrote since a session began."""
     first = next(read_records(folder.events), None)
+    since = first.timestamp[:19] if first else ""
     found: set[tuple[str, str]] = set()
     base = os.path.dirname(folder.path)
     for name in os.listdir(base) if first else ():
         other = SessionFolder(name, os.path.join(base, name))
-        if first and name != folder.id and _has_changes_since(other.events, first.timestamp[:19]):
-            found |= _written(other)
+        with suppress(OSError):  # no log, or a list of changes has been deleted by hand
+            if name != folder.id and _has_changes_since(other.events, since):
+                found |= _written(other)
     return frozenset(found)
 
 
 def _has_changes_since(log: str, since: str) -> bool:
-    """Return True if a log was written since then and records changes."""
-    try:
-        used = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(os.stat(log).st_mtime))
-        if used < since:
-            return False
-        with open(log, "rb") as file:
-            return any(b"trimtab.workspace_changed" in line for line in file)
-    except OSError:
+    """Return True if a log was written since then and records changes. Raises `OSError`."""
+    used = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(os.stat(log).st_mtime))
+    if used < since:
         return False
+    with open(log, "rb") as file:
+        return any(b"trimtab.workspace_changed" in line for line in file)
 
 
 def _written(other: SessionFolder) -> set[tuple[str, str]]:
-    try:
-        recorded = list(read_changes(read_records(other.events), BlobStore(other.blobs)))
-    except OSError:
-        return set()
+    """Return what the tools of a session wrote. Raises `OSError`."""
+    recorded = read_changes(read_records(other.events), BlobStore(other.blobs))
     return {
         (change.os_path, change.after.digest)
         for entry in recorded

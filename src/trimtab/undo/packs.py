@@ -14,11 +14,11 @@ Packed = tuple[str, int, int]
 
 
 class Pack:
-    """An append-only file of one process, with a list of its contents next to it."""
+    """A file that only one process writes, with a list of its contents next to it."""
 
     def __init__(self, folder: str) -> None:
         self.name = f"{os.getpid()}-{os.urandom(6).hex()}{SUFFIX}"
-        flags = os.O_WRONLY | os.O_EXCL | os.O_APPEND
+        flags = os.O_WRONLY | os.O_EXCL
         path = os.path.join(folder, self.name)
         self._data = open_private(path, flags)
         self._list = open_private(path.removesuffix(SUFFIX) + LISTED, flags)
@@ -65,7 +65,7 @@ def read_lists(folder: str, names: list[str]) -> dict[str, Packed]:
 
 def read_packed(folder: str, position: Packed) -> bytes:
     name, offset, length = position
-    fd = os.open(os.path.join(folder, name), os.O_RDONLY | os.O_CLOEXEC)
+    fd = os.open(os.path.join(folder, name), os.O_RDONLY)
     try:
         return os.pread(fd, length, offset)
     finally:

@@ -2,10 +2,12 @@
 
 import marshal
 import os
+import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from trimtab.workspace import walk as walker
 from trimtab.workspace.walk import (
@@ -16,6 +18,8 @@ from trimtab.workspace.walk import (
     walk,
 )
 
+PROGRAM = (sys.executable, "-I", "-S", walker.__file__)
+
 
 class ParallelWalk:
     """Lists a tree repeatedly, half of it in another process.
@@ -23,8 +27,9 @@ class ParallelWalk:
     As long as nothing changes, that process returns the same bytes, which are then not parsed.
     """
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, program: Sequence[str] = PROGRAM) -> None:
         self._root = root
+        self._program = program
         self._answer = b""
         self._child_result: tuple[Rows, list[str]] = {}, []
 
@@ -33,17 +38,17 @@ class ParallelWalk:
         rows, folders = _first_levels(self._root, skip, skipped)
         own_half, child_half = folders[::2], folders[1::2]
         task = marshal.dumps((child_half, skip, limit, deadline - time.monotonic()))
-        argv = [sys.executable, "-I", "-S", walker.__file__]
         try:
-            child = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            child = subprocess.Popen(self._program, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         except OSError:
             return rows | walk(folders, skip, limit, deadline, skipped)
         with child:
             try:
                 assert child.stdin is not None
                 assert child.stdout is not None
-                child.stdin.write(task)
-                child.stdin.close()
+                with suppress(BrokenPipeError):  # it has ended; its exit code says so
+                    child.stdin.write(task)
+                    child.stdin.close()
                 rows |= walk(own_half, skip, limit, deadline, skipped)
                 answer = child.stdout.read()
             except BaseException:
@@ -73,13 +78,17 @@ def _first_levels(root: str, skip: frozenset[str], skipped: list[str]) -> tuple[
         if len(folders) >= 64:
             break
         level = {path: key for folder in folders for path, key in _entries(folder)}
-        passed = [path for path, key in level.items() if key[2] == 0 and _is_in(path, skip)]
+        passed = [path for path in _folders(level) if _is_in(path, skip)]
         for path in passed:
             del level[path]
         skipped += passed
         rows |= level
-        folders = [path for path, key in level.items() if key[2] == 0]
+        folders = _folders(level)
     return rows, folders
+
+
+def _folders(rows: Rows) -> list[str]:
+    return [path for path, key in rows.items() if stat.S_ISDIR(key[0])]
 
 
 def _is_in(path: str, skip: frozenset[str]) -> bool:

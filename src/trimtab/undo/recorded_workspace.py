@@ -24,8 +24,9 @@ class RecordedWorkspace:
         fenced: bool,
     ) -> None:
         self.root = inner.root
-        self.shells = RecordedShells(inner, recorder, call_id, agent)
-        self.shells.confined, self.shells.fenced = confined, fenced
+        self.shells = RecordedShells(
+            inner, recorder, call_id, agent=agent, confined=confined, fenced=fenced
+        )
         self.resolve = inner.resolve
         self.inspect = inner.inspect
         self.list = inner.list
@@ -64,7 +65,14 @@ class RecordedShells:
     """Shells that record the changes of one tool call's commands."""
 
     def __init__(
-        self, inner: LocalWorkspace, recorder: Recorder, call_id: str, agent: str | None
+        self,
+        inner: LocalWorkspace,
+        recorder: Recorder,
+        call_id: str,
+        *,
+        agent: str | None,
+        confined: bool,
+        fenced: bool,
     ) -> None:
         self.stop = inner.shells.stop
         self.list = inner.shells.list
@@ -73,9 +81,9 @@ class RecordedShells:
         self._call_id = call_id
         self._agent = agent
         self._writing: Reason | None = None
-        self.confined = True
+        self.confined = confined
         """True if the call's commands must stay in the sandbox, if there is one."""
-        self.fenced = False
+        self.fenced = fenced
         """True if nobody approved the call, so that its commands must change nothing."""
 
     async def execute(

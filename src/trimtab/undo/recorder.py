@@ -49,6 +49,7 @@ class Reason:
 PERSON = Reason("person")
 MAX_INDEXED_LOG = 64 * 1024 * 1024
 """A longer log is not read at the end to write the file index."""
+SCAN_INTERVAL = 5.0
 MAX_WRITTEN = 512 * 1024 * 1024
 """A file written by a tool is kept up to this size, since the tool had it in memory."""
 
@@ -107,7 +108,7 @@ class Recorder(Processor):
         self._scan_lock = asyncio.Lock()
         self._open: dict[tuple[str | None, str | None], Reason] = {}
         self._background: dict[str, Reason] = {}
-        self.scan_interval = 5.0
+        self.scan_interval = SCAN_INTERVAL
         """Seconds between scans of the workspace while commands run in the background."""
         self._tasks: set[asyncio.Task[None]] | None = None
         self._watching = False

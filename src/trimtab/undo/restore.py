@@ -76,7 +76,7 @@ def _link(path: str, target: bytes) -> None:
 def _create(path: str, data: bytes) -> None:
     """Create a file, unless somebody has just created it."""
     temporary = temporary_name(path)
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         try:
             write_all(fd, data)

@@ -228,14 +228,24 @@ class Snapshot:
         fresh = sorted((*touched, *again), key=self._is_heavy)
         self._racy = {path for path in fresh if max(rows[path][3:]) > now - TICK}
         self._rows = rows
+        unread = {path for path in again if self._states[path].is_kept}
         for path, state in self._keep(fresh, deadline):
-            changes.append(self._changed(path, state))
-            self._states[path] = state
+            if path in unread and not state.is_kept:
+                self._read_later(path)
+            else:
+                changes.append(self._changed(path, state))
+                self._states[path] = state
         waiting = [path for path in self._pending if look(path) == rows.get(path)]
         self._states.update(self._keep(waiting, deadline))
         self._measure()
         self._write_down((*fresh, *gone, *waiting))
         return [change for change in changes if self._counts(change)]
+
+    def _read_later(self, path: str) -> None:
+        """Take a path whose times are the same for unchanged, for lack of time or room."""
+        self._pending.discard(path)
+        self._unkept.discard(path)
+        self._racy.add(path)
 
     def _counts(self, change: Change) -> bool:
         """Return True if a change counts; of others' files in a repository, only deletions do."""

@@ -175,3 +175,32 @@ async def test_only_a_limit_in_credits_is_asked_about() -> None:
         ledger.ask_limit = someone
         assert await ledger.raise_limit() is expected
     assert asked == [(1.5, 2.0)]
+
+
+def test_a_slice_is_a_whole_number_of_tokens() -> None:
+    _, whole = make(999)
+    tokens = whole.slice("child").allowance.tokens
+    assert (tokens, type(tokens)) == (499, int)
+
+
+def test_a_sub_agent_that_has_spent_nothing_has_its_whole_slice() -> None:
+    ledger = Ledger(Allowance(tokens=1_000, usd=1.0), Spending)
+    child = ledger.slice("child")
+    assert child.spending() == Spending(tokens=0, usd=0.0)
+    assert child.fits(Estimate(tokens=500, usd=0.5))
+    assert not child.fits(Estimate(tokens=500, usd=0.51))
+
+
+def test_a_reservation_ends_when_a_rewind_removes_calls() -> None:
+    calls: dict[str | None, int] = {"a": 2}
+    ledger = Ledger(Allowance(tokens=100), lambda: Spending(calls=calls))
+    ledger.reserve("a", Estimate(tokens=100))
+    assert not ledger.fits(Estimate(tokens=1))
+    calls["a"] = 1
+    assert ledger.fits(Estimate(tokens=100))
+
+
+def test_nothing_is_spent_or_limited_unless_it_is_said() -> None:
+    assert Spending() == Spending(tokens=0, usd=0.0, calls={}, agents={}, dearest=(0, 0.0))
+    assert Estimate(tokens=1) == Estimate(tokens=1, usd=0.0)
+    assert Allowance() == Allowance(tokens=None, usd=None, in_credits=False)

@@ -43,7 +43,7 @@ def test_calls_whose_bill_is_unknown_count_as_estimated(session: Session) -> Non
         model="m",
         status="success",
         input_tokens=100,
-        output_tokens=10,
+        output_tokens=20,
         cost_usd=0.5,
     )
     session.emit(paid)
@@ -51,16 +51,16 @@ def test_calls_whose_bill_is_unknown_count_as_estimated(session: Session) -> Non
         purpose="subagent",
         model="m",
         status="aborted",
-        estimated_tokens=40,
+        estimated_tokens=44,
         estimated_cost_usd=0.25,
     )
     session.emit(lost, agent_id="child")
     session.emit(paid, agent_id="child")
     spent = ledger.spending()
-    assert (spent.tokens, spent.usd) == (260, 1.25)
-    assert spent.agents == {"child": (110, 0.5)}
+    assert (spent.tokens, spent.usd) == (284, 1.25)
+    assert spent.agents == {"child": (120, 0.5)}
     assert spent.calls == {None: 1, "child": 2}
-    assert spent.dearest == (110, 0.5)
+    assert spent.dearest == (120, 0.5)
 
 
 def test_other_limits_change_the_ledger_in_use(session: Session) -> None:
@@ -76,3 +76,22 @@ def test_the_first_limits_of_a_session_make_a_ledger(session: Session) -> None:
     made = change_ledger(None, session, LimitOptions(max_tokens=2_000), None)
     assert made is not None
     assert made.allowance.tokens == 2_000
+
+
+def test_a_call_that_reports_no_usage_counts_as_nothing(session: Session) -> None:
+    ledger = build_ledger(session, LimitOptions(max_tokens=1_000, max_usd=2.0))
+    assert ledger is not None
+    spent = ledger.spending()
+    assert (spent.tokens, spent.usd, spent.agents) == (0, 0.0, {})
+    session.emit(ModelCall(purpose="subagent", model="m", status="success"), agent_id="child")
+    spent = ledger.spending()
+    assert (spent.tokens, spent.usd, spent.agents) == (0, 0.0, {"child": (0, 0)})
+
+
+def test_the_ledger_asks_whoever_answers_for_limits(session: Session) -> None:
+    async def ask(spent: float, limit: float) -> bool:
+        return True
+
+    ledger = build_ledger(session, LimitOptions(max_usd=1.0), ask)
+    assert ledger is not None
+    assert ledger.ask_limit is ask

@@ -80,6 +80,8 @@ def test_modes_and_folders_are_marked(shown: Shown) -> None:
     data = shown.keep(b"x\n")
     script = FileState("file", 0o755, data.digest, data.size)
     assert shown.describe(script, data)[0] == "restore    a.txt (mode 755 to 644)"
+    assert shown.describe(data, script)[0] == "restore    a.txt (mode 644 to 755)"
+    assert shown.describe(ABSENT, FileState("directory", 0o755)) == ["bring back a.txt/"]
     assert shown.describe(FileState("directory", 0o755), ABSENT)[0] == "remove     a.txt/"
 
 
@@ -96,3 +98,41 @@ def test_conflicts_and_what_is_left_alone_are_named(shown: Shown) -> None:
         "1 path with conflicts left unchanged: resolve them by hand, or undo more.",
     ]
     assert next(iter(summarise_plan(plan, preview=False))) == "undo of turn 2: 0 paths changed."
+
+
+def test_a_file_that_was_not_kept_is_named_without_its_lines(shown: Shown) -> None:
+    unkept = FileState("file", 0o644, "", 9)
+    assert shown.describe(unkept, ABSENT) == ["remove     a.txt"]
+
+
+def test_an_empty_file_has_no_lines(shown: Shown) -> None:
+    empty, one = shown.keep(b""), shown.keep(b"\n")
+    assert shown.describe(empty, one)[3:] == ["  @@ -0,0 +1 @@  (hunk 1)", "  +"]
+    assert shown.describe(one, empty)[3:] == ["  @@ -1 +0,0 @@  (hunk 1)", "  -"]
+    assert shown.describe(ABSENT, empty) == ["bring back a.txt"]
+
+
+def test_a_link_is_shown_with_its_target(shown: Shown) -> None:
+    link = FileState("symlink", digest=shown.store.put(b"b.txt"))
+    assert shown.describe(ABSENT, link)[4:] == ["  +b.txt", "  +\\ No newline at end of file"]
+
+
+def test_a_diff_is_shown_up_to_a_number_of_lines_and_bytes(shown: Shown) -> None:
+    # The names and the first mark of a hunk are lines, too.
+    for removed, cut in ((397, False), (398, True)):
+        old = b"".join(b"%d\n" % number for number in range(removed))
+        lines = shown.describe(shown.keep(old), ABSENT)
+        assert (lines[-1] == "  …", len(lines)) == (cut, 401 + cut)
+    line = b"x" * 1023 + b"\n"
+    whole, larger = shown.keep(line * 1024), shown.keep(line * 1024 + b"\n")
+    assert shown.describe(whole, ABSENT)[1] != "  (too large to show)"
+    assert shown.describe(larger, ABSENT)[1:] == ["  (too large to show)"]
+
+
+def test_without_diffs_there_is_one_line_for_each_path(shown: Shown) -> None:
+    files = tuple(
+        FilePlan(path=name, current=shown.keep(b"x"), target=ABSENT) for name in ("a", "b")
+    )
+    plan = Plan(action="redo", turn=1, events=(), files=files)
+    assert list(describe_plan(plan, shown.history, diffs=False)) == ["remove     a", "remove     b"]
+    assert list(summarise_plan(plan, preview=False)) == ["redo of turn 1: 2 paths changed."]

@@ -45,6 +45,8 @@ OTHER = FileState(kind="file", mode=0o644, digest="b", size=1)
 LINK = FileState(kind="symlink", digest="c")
 FOLDER = FileState(kind="directory", mode=0o755)
 CLOSED = FileState(kind="directory", mode=0o700)
+UNKEPT = FileState(kind="file", mode=0o644, size=1)
+MERGE = "it has been changed by somebody else since, and it is too large to merge"
 
 
 @pytest.mark.parametrize(
@@ -61,6 +63,17 @@ CLOSED = FileState(kind="directory", mode=0o700)
         (FILE, OTHER, LINK, None, "it has been changed by somebody else since"),
         (FILE, OTHER, FILE, FILE, ""),
         (FILE, OTHER, OTHER, FILE, ""),
+        (UNKEPT, OTHER, OTHER, None, TOO_LARGE),
+        (FILE, UNKEPT, UNKEPT, None, TOO_LARGE),
+        (UNKEPT, ABSENT, ABSENT, None, TOO_LARGE),
+        (ABSENT, UNKEPT, UNKEPT, None, TOO_LARGE),
+        (UNKEPT, FILE, OTHER, None, MERGE),
+        (FILE, UNKEPT, OTHER, None, MERGE),
+        (FILE, OTHER, UNKEPT, None, MERGE),
+        (LINK, FILE, OTHER, None, "it has been changed by somebody else since"),
+        (FILE, LINK, OTHER, None, "it has been changed by somebody else since"),
+        (FOLDER, FILE, CLOSED, None, ""),
+        (FOLDER, ABSENT, CLOSED, None, ""),
     ],
 )
 def test_what_somebody_else_put_in_a_path_is_never_removed(
@@ -86,3 +99,49 @@ def test_a_mode_that_somebody_else_set_stays() -> None:
     unkept = FileState(kind="file", mode=0o644, size=1)
     state, problem = reverse([Change.at("/a", unkept, OTHER)], now, store)
     assert (state, problem) == (now, TOO_LARGE)
+
+
+@pytest.mark.parametrize(("current", "result"), [(0o644, 0o755), (0o600, 0o600), (0o777, 0o777)])
+def test_a_mode_goes_back_with_the_content_unless_somebody_else_set_another(
+    current: int, result: int
+) -> None:
+    before = FileState(kind="file", mode=0o755, digest="a", size=1)
+    after = FileState(kind="file", mode=0o644, digest="b", size=1)
+    now = FileState(kind="file", mode=current, digest="a", size=1)
+    state, problem = reverse([Change.at("/a", before, after)], now, BlobStore("/nowhere"))
+    assert (state, problem) == (FileState(kind="file", mode=result, digest="a", size=1), "")
+
+
+@pytest.mark.parametrize(
+    ("path", "problem"),
+    [("/a.txt", ""), ("/.git/config", "it has been changed by somebody else since")],
+)
+def test_edits_in_other_lines_are_merged_except_in_git_folders(
+    tmp_path: Path, path: str, problem: str
+) -> None:
+    store = BlobStore(str(tmp_path / "blobs"))
+    texts = (b"one\n2\n3\n", b"ONE\n2\n3\n", b"ONE\n2\nmine\n", b"one\n2\nmine\n")
+    first, second, now, merged = (
+        FileState(kind="file", mode=0o644, digest=store.put(text), size=len(text)) for text in texts
+    )
+    reversed_, said = reverse([Change.at(path, first, second)], now, store)
+    assert (reversed_, said) == (now if problem else merged, problem)
+
+
+def test_the_same_lines_changed_by_somebody_else_are_a_conflict(tmp_path: Path) -> None:
+    store = BlobStore(str(tmp_path / "blobs"))
+    first, second, now = (
+        FileState(kind="file", mode=0o644, digest=store.put(text), size=4)
+        for text in (b"one\n", b"two\n", b"you\n")
+    )
+    state, problem = reverse([Change.at("/a", first, second)], now, store)
+    assert (state, problem) == (now, "the same lines have been changed by somebody else since")
+
+
+def test_a_path_that_is_gone_returns_to_the_last_state_before_a_conflict(tmp_path: Path) -> None:
+    changes = [Change.at("/a", ABSENT, FILE), Change.at("/a", OTHER, ABSENT)]
+    state, problem = reverse(changes, ABSENT, BlobStore(str(tmp_path / "blobs")))
+    assert (state, problem[:22]) == (OTHER, "it was created here an")
+    changes[1] = Change.at("/a", OTHER, LINK)
+    state, problem = reverse(changes, LINK, BlobStore(str(tmp_path / "blobs")))
+    assert (state, bool(problem)) == (LINK, True)

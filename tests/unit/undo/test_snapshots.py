@@ -287,14 +287,15 @@ def test_only_a_ref_inside_the_git_folder_is_the_branch(
 def test_folders_that_can_be_regenerated_are_left_out_of_a_tree_that_is_too_large(
     project: Path, store: BlobStore
 ) -> None:
-    (project / "node_modules").mkdir()
-    for number in range(30):
-        (project / "node_modules" / f"{number}.js").touch()
+    for name in ("one", "two"):  # in whichever order a file system lists them
+        (project / "node_modules" / name).mkdir(parents=True)
+        for number in range(30):
+            (project / "node_modules" / name / f"{number}.js").touch()
     snapshot = Snapshot(str(project), store)
     snapshot.max_entries = 20
     assert snapshot.refresh() == []
     (project / "a.txt").write_text("two\n")
-    (project / "node_modules" / "1.js").write_text("x")
+    (project / "node_modules" / "one" / "1.js").write_text("x")
     assert list(by_name(snapshot.refresh())) == ["a.txt"]
 
 

@@ -119,7 +119,7 @@ class Progress(Processor):
                 score = self._count(call, result)
                 if score >= limit:
                     stop = self._stop(run, call, result)
-                elif limit > NUDGE_AT:
+                else:
                     await self._step(run, call, self._key(call, result), score)
         self._start_times.clear()
         self._waiting.clear()
