@@ -50,6 +50,7 @@ L = len(A)
         (bytes(5) + A + b"\n", [("nul", 0, 5, b""), (5, A)]),
         (A + bytes(5) + B + b"\n", [(0, A), ("nul", L, 5, b""), ("glued", L + 5, L, b""), (L + 5, B)]),
         (b"\xff\n", [garbage(0, b"\xff")]),
+        (b"\nno\n", [("blank", 0, 0, b""), garbage(1, b"no")]),
         (b"{}\n[]\n", [garbage(0, b"{}"), garbage(3, b"[]")]),
         (b'{"type":5}\n', [garbage(0, b'{"type":5}')]),
         (b"", []),
@@ -68,6 +69,7 @@ def test_events_and_the_bytes_between_them_are_found_at_their_places(
         (A + B[:-4], [(0, A), ("torn", L, L - 4, B[:-4])]),
         (A[:-4] + b"\nno", [garbage(0, A[:-4]), garbage(L - 3, b"no")]),
         (b"no", [garbage(0, b"no")]),
+        (b"}~", [garbage(0, b"}~")]),
         (A + B, [(0, A), ("glued", L, L, b""), (L, B), ("unterminated", 2 * L, 0, b"")]),
         (A + B + b"\n", [(0, A), ("glued", L, L, b""), (L, B)]),
         (A + B + b" ", [(0, A), ("glued", L, L, b""), (L, B), ("unterminated", 2 * L + 1, 0, b"")]),
@@ -120,6 +122,12 @@ def test_two_events_in_halves_are_joined_each() -> None:
     raw = A[:50] + B + A[50:] + b"\n" + other[:50] + B + other[50:] + b"\n"
     lines = [piece[1] for piece in salvaged(raw) if len(piece) == 2]
     assert lines == [A, B, other, B]
+
+
+def test_joined_halves_have_the_place_of_the_first() -> None:
+    found = salvaged(b"no\n" + A[:50] + B + A[50:] + b"\n")
+    assert (3, A) in found
+    assert halves(3, A[:50]) in found
 
 
 def test_halves_that_make_no_event_stay_rubbish() -> None:
@@ -203,9 +211,27 @@ def test_between_other_bytes_only_a_complete_event_is_recovered(missing: bytes) 
     short = INNER.replace(missing, b"")
     assert (2, INNER) in salvaged(b"no" + INNER + b"no")
     assert (2, short) not in salvaged(b"no" + short + b"no")
-    assert (3, short) in salvaged(b"no\n" + short + b"\nno"), "on a line of its own it is one"
+    assert (2, short) not in salvaged(b"no" + short + b"\n")
+    assert (1, short) not in salvaged(b"\n" + short + b"no")
+    for line in (b"%s", b"\0%s", b" %s ", b"%s \t"):
+        raw = b"no\n" + line % short + b"\nno"
+        assert (raw.index(short), short) in salvaged(raw), "on a line of its own it is one"
+    assert (1, short) in salvaged(b"\0" + short + short + b"\n")
 
 
 def test_an_event_after_countless_braces_is_found() -> None:
     assert (400, B) in salvaged(b"{" * 400 + B + b"\n")
     assert (800, B) in salvaged(b'{"' * 400 + B + b"\n")
+
+
+def test_the_newline_that_is_missing_is_the_last_one() -> None:
+    other = event("user.message", {"content": "three"}, 3)
+    found = salvaged(A + B + b"\n" + other, at_end=True)
+    assert found[-2:] == [(2 * L + 1, other), ("unterminated", 2 * L + 1 + len(other), 0, b"")]
+
+
+@pytest.mark.parametrize("before", [b"", b"no\n"])
+def test_an_event_after_rubbish_that_is_nested_too_deeply_is_found(before: bytes) -> None:
+    rubbish = b'{"a":' * 3_000
+    at = len(before) + len(rubbish) + 1
+    assert salvaged(before + rubbish + b"\n" + A + b"\n")[-1] == (at, A)
