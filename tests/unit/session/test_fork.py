@@ -233,6 +233,7 @@ def test_a_fork_copies_files_with_their_times_and_links_as_links(
     Path(source.files, "link").symlink_to("note.txt")
     Path(source.files, "half.tmp").write_text("not yet")
     Path(source.path, "top-link").symlink_to("plan.md")
+    Path(source.path, "folder-link").symlink_to("files")
     copy = fork(store, source, Cut())
     copied = Path(copy.files, "note.txt")
     assert copied.read_bytes() == note.read_bytes()
@@ -240,7 +241,7 @@ def test_a_fork_copies_files_with_their_times_and_links_as_links(
     assert copied.stat().st_ino != note.stat().st_ino
     assert os.readlink(Path(copy.files, "link")) == "note.txt"
     assert sorted(os.listdir(copy.files)) == ["link", "note.txt"]
-    assert "top-link" not in os.listdir(copy.path)
+    assert not {"top-link", "folder-link"} & set(os.listdir(copy.path))
 
 
 def test_a_fork_shares_what_never_changes_and_leaves_files_of_the_log(
@@ -323,3 +324,26 @@ def test_a_fork_that_fails_half_way_leaves_nothing(
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert os.listdir(store.home.session_state) == [SESSION]
+
+
+def test_a_database_in_use_is_copied_with_what_is_not_in_its_main_file_yet(
+    store: SessionStore, source: SessionFolder
+) -> None:
+    with closing(sqlite3.connect(source.database)) as database:
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("create table todos (title)")
+        database.execute("insert into todos values ('one')")
+        database.commit()
+        copy = fork(store, source, Cut())
+    with closing(sqlite3.connect(copy.database)) as database:
+        assert database.execute("select title from todos").fetchall() == [("one",)]
+
+
+def test_a_fork_into_a_home_that_is_no_folder_says_so(
+    source: SessionFolder, tmp_path: Path
+) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "session-state").write_text("")
+    home = Home(config=str(tmp_path / "other"), state=str(tmp_path / "other"))
+    with pytest.raises(ConfigurationError, match="is not a folder"):
+        fork(SessionStore(home), source, Cut())

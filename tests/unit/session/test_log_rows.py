@@ -138,6 +138,9 @@ def test_sub_agents_and_odd_data_make_no_rows(tmp_path: Path) -> None:
     found = LogRows("s")
     found.read(str(log), lambda: False)
     assert all(not table for _, table in found.tables())
+    log.write_bytes(b"\n".join((theirs, prompt, prompt.replace(b"0001", b"0009"), reply, b"")))
+    found.read(str(log), lambda: False)
+    assert [row[2:4] for row in dict(found.tables())["turns"]] == [("x", ""), ("x", "early")]
 
 
 def test_writes_of_any_form_are_files(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """A session: the fields of its events, who hears of them, and what is cut off."""
 
 import json
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
@@ -75,6 +76,21 @@ def test_a_subscriber_hears_everything_until_it_unsubscribes(session: Session) -
     session.emit(UserMessage(content="b"))
     unsubscribe()
     assert heard == ["user.message", "last", "last"]
+
+
+def test_prompts_are_synced_at_once_and_other_events_later(path: Path) -> None:
+    synced = threading.Semaphore(0)
+
+    def sync(_fd: int) -> None:
+        synced.release()
+
+    session = Session("s", EventLog.create(str(path), sync=sync), Projections())
+    session.emit(ModelCall(purpose="main", model="m", status="success"))
+    session.emit(UserMessage(content="a"), ephemeral=True)
+    assert not any(thread.name == "log-sync" for thread in threading.enumerate())
+    session.emit(UserMessage(content="a"))
+    assert synced.acquire(timeout=50)
+    session.close()
 
 
 def test_a_closed_session_tells_nobody_anything(session: Session) -> None:

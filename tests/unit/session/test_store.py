@@ -312,6 +312,9 @@ def test_the_folder_decides_only_if_it_has_exactly_one_of_them(
             store.find("same", cwd=elsewhere)
     store_session(tmp_path, short_log(), "four", workspace_yaml="name: other\ncwd: /a\n")
     assert store.find("other", cwd="/c") == "four"
+    store_session(tmp_path, short_log(), "five", workspace_yaml="name: other\n")
+    with pytest.raises(SessionNotFound, match="five, four"):
+        store.find("other")
 
 
 def test_what_is_not_found_names_at_most_a_few_likely_ones(
@@ -323,6 +326,9 @@ def test_what_is_not_found_names_at_most_a_few_likely_ones(
         store.find("abc")
     hint = caught.value.message.partition("Did you mean ")[2].partition("?")[0]
     assert len(set(hint.split(" or "))) == len(hint.split(" or ")) == 3
+    with pytest.raises(SessionNotFound) as caught:
+        store.find("abcdefghijklmnop-9")
+    assert caught.value.message.count(" or ") == 2
     for unlike in ("ab", "zzzz"):
         with pytest.raises(SessionNotFound) as caught:
             store.find(unlike)

@@ -91,7 +91,7 @@ def test_lines_that_are_no_event_are_passed(folder: SessionFolder) -> None:
     assert (found.title, found.cwd, found.problem) == ("Fix it", "/log", None)
 
 
-@pytest.mark.parametrize("version", [LOG_VERSION, LOG_VERSION + 1, LOG_VERSION + 0.5, "9", None])
+@pytest.mark.parametrize("version", [0, LOG_VERSION, LOG_VERSION + 1, LOG_VERSION + 0.5, "9", None])
 def test_a_newer_format_is_a_problem(folder: SessionFolder, version: Any) -> None:
     problem = summary_of(folder, event("session.start", {"version": version}, 1)).problem
     if isinstance(version, int | float) and version > LOG_VERSION:
@@ -102,7 +102,7 @@ def test_a_newer_format_is_a_problem(folder: SessionFolder, version: Any) -> Non
 
 def test_a_log_without_an_event_is_a_problem(folder: SessionFolder) -> None:
     assert "contains no event" in (summary_of(folder).problem or "")
-    assert "contains no event" in (summary_of(folder, b"rubbish").problem or "")
+    assert "contains no event" in (summary_of(folder, b"rubbish" * 100).problem or "")
     assert summary_of(folder, PROMPT).problem is None
 
 
@@ -121,6 +121,7 @@ def test_a_first_line_that_is_not_read_whole_is_no_problem(folder: SessionFolder
 def test_what_cannot_be_read_is_told(folder: SessionFolder) -> None:
     Path(folder.workspace_file).write_text("a: [")
     assert (summarize(folder).problem or "").startswith("The event log cannot be read: ")
+    assert summarize(folder).size == 0
     Path(folder.events).write_bytes(joined([START]))
     assert "workspace.yaml" in (summarize(folder).problem or "")
     assert not summarize(folder).in_use
@@ -144,3 +145,11 @@ def test_without_a_time_in_them_the_files_tell(folder: SessionFolder) -> None:
     assert last_used(gone, {}) == timestamp(0)
     assert last_used(gone, {"updated_at": ""}) == timestamp(0)
     assert last_used(gone, {"updated_at": 5}) == "5"
+
+
+@pytest.mark.timeout(30)
+def test_a_pipe_in_place_of_the_log_does_not_block(folder: SessionFolder) -> None:
+    os.mkfifo(folder.events)
+    os.utime(folder.path, (90_000, 90_000))
+    assert last_used(folder, {}) == timestamp(90_000)
+    assert "not a file" in (summarize(folder).problem or "")

@@ -19,6 +19,13 @@ def entries(*events: tuple[str, Any], agent: str | None = None) -> list[Entry]:
     return list(read_transcript(records))
 
 
+def test_events_that_nobody_reads_are_passed() -> None:
+    prompt: tuple[str, Any] = ("user.message", {"content": "x"})
+    other: tuple[str, Any] = ("session.idle", {})
+    assert [entry.text for entry in entries(other, prompt, other, prompt)] == ["x", "x"]
+    assert Entry("note", "Error", "x") == Entry("note", "Error", "x", "", None, failed=False)
+
+
 def brief(*events: tuple[str, Any]) -> list[tuple[str, str, str]]:
     return [(entry.kind, entry.heading, entry.text) for entry in entries(*events)]
 

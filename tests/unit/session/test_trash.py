@@ -93,6 +93,7 @@ def test_deleting_twice_in_a_moment_gives_two_names_in_order(home: Home, tmp_pat
     for _ in range(3):
         store_session(tmp_path, short_log())
         entries.append(delete(home, store.folder(SESSION)))
+        assert (entries[-1].title, entries[-1].size) == ("", 0)
     times = [entry.deleted_at for entry in entries]
     assert times == sorted(set(times))
     assert [entry.path for entry in entries] == [

@@ -154,6 +154,7 @@ def test_the_dearest_call_is_the_largest_of_each_kind() -> None:
         (None, {"output_tokens": 7}),
     )
     assert ledger.dearest == (105, 0.9)
+    assert ledger.calls == {None: 3}
 
 
 def test_sub_agents_are_described_with_their_names_and_models() -> None:
