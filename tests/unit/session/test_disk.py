@@ -74,6 +74,8 @@ def test_nothing_is_synced_that_is_on_the_disk_already(fd: int, done: int, count
     disk = Disk()
     syncing = DiskSync(fd, "log", lambda: 10, done=done, sync=disk.sync)
     syncing.request()
+    waits = any(thread.name == "log-sync" for thread in threading.enumerate())
+    assert waits == bool(count)
     asyncio.run(syncing.wait())
     syncing.finish()
     syncing.finish()
@@ -83,7 +85,7 @@ def test_nothing_is_synced_that_is_on_the_disk_already(fd: int, done: int, count
 
 def test_what_nobody_asked_for_is_synced_at_the_end(fd: int) -> None:
     disk = Disk()
-    DiskSync(fd, "log", lambda: 10, sync=disk.sync).finish()
+    DiskSync(fd, "log", lambda: 1, sync=disk.sync).finish()
     assert disk.count == 1
 
 

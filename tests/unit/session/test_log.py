@@ -2,6 +2,7 @@ import asyncio
 import fcntl
 import os
 import random
+import resource
 import signal
 import stat
 import subprocess
@@ -403,3 +404,36 @@ def test_a_lock_that_is_released_in_a_moment_is_waited_for(path: Path) -> None:
         release.start()
         EventLog.open(str(path)).close()
         release.join()
+
+
+@pytest.mark.parametrize("kind", ["new", "intact", "repaired"])
+def test_a_log_in_use_is_locked_itself(path: Path, kind: str) -> None:
+    if kind == "new":
+        log = EventLog.create(str(path))
+    else:
+        path.write_bytes((b"rubbish\n" if kind == "repaired" else b"") + joined([LINE]))
+        log = EventLog.open(str(path))
+    with path.open("rb") as other:
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        log.close()
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+@pytest.mark.parametrize("room", [0, 1, len(LINE) - 1, len(LINE)])
+def test_of_a_record_that_does_not_fit_nothing_stays(path: Path, room: int) -> None:
+    log = EventLog.create(str(path))
+    log.append(LINE)
+    log.append(LINE)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (log.size + room, hard))
+    try:
+        with pytest.raises(StorageError, match=r"Cannot save the session to .*events\.jsonl"):
+            log.append(LINE)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert path.read_bytes() == joined([LINE, LINE])
+    assert (log.count, log.size) == (2, path.stat().st_size)
+    log.append(LINE)
+    log.close()
+    assert path.read_bytes() == joined([LINE] * 3)

@@ -122,9 +122,12 @@ def test_a_hole_of_any_size_moves_no_record(path: Path, size: int, end: bytes) -
 
 
 def test_a_hole_after_rubbish_moves_no_record(path: Path) -> None:
-    data = joined([A]) + b"no" * BLOCK + bytes(3 * BLOCK) + joined([B])
-    records = [piece for piece in scanned(path, data) if len(piece) == 2]
-    assert records == [(0, A), (data.index(B), B)]
+    rubbish = b"no" * BLOCK
+    data = joined([A]) + rubbish + bytes(3 * BLOCK) + joined([B])
+    first, garbage, hole, last = scanned(path, data)
+    assert (first, last) == ((0, A), (data.index(B), B))
+    assert garbage == ("garbage", NEXT, len(rubbish), rubbish)
+    assert (hole[0], hole[1] + hole[2]) == ("nul", len(data) - 1)
 
 
 @pytest.mark.parametrize("around", [BLOCK, 4 * BLOCK])
@@ -160,6 +163,15 @@ def test_only_a_prompt_of_the_main_agent_is_the_last_one(path: Path) -> None:
     assert find_last(str(path), "user.message") == 0
 
 
+def test_a_prompt_is_found_before_many_lines_that_quote_one(path: Path) -> None:
+    prompt = event("user.message", {"content": "mine"}, 5)
+    quoted = event("tool.execution_start", {"arguments": {"type": "user.message"}}, 6)
+    other = event("x", {"text": "y" * 30_000}, 7)
+    path.write_bytes(joined([A, prompt, *[quoted, other] * 80, quoted]))
+    assert path.stat().st_size > 8 * BLOCK
+    assert find_last(str(path), "user.message") == NEXT
+
+
 def last(path: Path, data: bytes, **limit: int) -> tuple[int, bytes] | None:
     path.write_bytes(data)
     with path.open("rb") as file:
@@ -177,7 +189,8 @@ def test_the_last_record_is_found_from_the_end(path: Path, size: int, end: bytes
 
 def test_a_log_without_a_record_has_no_last_one(path: Path) -> None:
     assert last(path, b"") is None
-    assert last(path, b"rubbish\n" * 9_000) is None
+    for limit in (1 << 14, 1 << 30):
+        assert last(path, b"rubbish\n" * 9_000, within=limit) is None
 
 
 def test_the_last_record_is_not_looked_for_beyond_the_limit(path: Path) -> None:
