@@ -147,6 +147,7 @@ def test_lines_of_other_writers_are_left_to_the_yaml_parser(
         ("\x85", '"\\u0085"'),
         ("\u2028", '"\\u2028"'),
         ("\ud800", '"\\ud800"'),
+        ("é\ud800", '"é\\ud800"'),
         ("\ufeff", '"\\ufeff"'),
         ("🙂", '"🙂"'),
         ("\U000e0001", '"\U000e0001"'),

@@ -71,7 +71,9 @@ def test_only_what_changed_is_read_again(index: PastSessions, tmp_path: Path) ->
     (folders["a"] / "events.jsonl").write_bytes(joined([said("a"), said("again")]))
     (folders["b"] / "workspace.yaml").write_text("name: B\n")
     assert index.refresh(lambda: True) == 2
+    before = Path(index.path).stat().st_ino
     assert index.refresh(never) == 0
+    assert Path(index.path).stat().st_ino == before, "the index was not rebuilt"
     assert rows(index, "SELECT count(*) FROM turns WHERE session_id = 'a'") == [(2,)]
     assert rows(index, "SELECT name FROM sessions WHERE id = 'b'") == [("B",)]
     assert rows(index, "SELECT count(*) FROM search_index") == [(4,)]
@@ -89,6 +91,14 @@ def test_the_newest_session_is_read_first(index: PastSessions, tmp_path: Path) -
 
     assert index.refresh(stopped) == 2
     assert rows(index, "SELECT id FROM sessions") == [("new",)]
+
+
+def test_a_session_that_is_given_up_half_way_is_left(index: PastSessions, tmp_path: Path) -> None:
+    store_session(tmp_path, [said("x")], "a")
+    answers = iter([False])
+    assert index.refresh(lambda: next(answers, True)) == 1
+    assert rows(index, "SELECT id FROM sessions") == []
+    assert index.refresh(never) == 0
 
 
 def test_a_session_that_is_gone_leaves_no_row(index: PastSessions, tmp_path: Path) -> None:
@@ -116,9 +126,12 @@ def test_a_session_that_is_gone_leaves_no_row(index: PastSessions, tmp_path: Pat
 def test_a_folder_without_files_is_left_out(index: PastSessions, tmp_path: Path) -> None:
     (tmp_path / "session-state" / "empty").mkdir(parents=True)
     store_session(tmp_path, [said("x")], "a")
-    assert index.refresh(lambda: True) == 1
+    half = store_session(tmp_path, [], "half", workspace_yaml="name: Half\n")
+    (half / "events.jsonl").unlink()
+    assert index.refresh(lambda: True) == 2
     assert index.refresh(never) == 0
-    assert rows(index, "SELECT id FROM sessions") == [("a",)]
+    found = rows(index, "SELECT id, name FROM sessions ORDER BY id")
+    assert found == [("a", None), ("half", "Half")]
 
 
 @pytest.mark.parametrize("damage", ["rubbish", "version"])

@@ -14,6 +14,7 @@ from trimtab.contracts.errors import (
     SessionInUse,
     SessionNotFound,
     StorageError,
+    TrimtabError,
     UsageError,
 )
 from trimtab.session.log import EventLog
@@ -279,6 +280,20 @@ def test_a_session_that_cannot_be_written_leaves_no_folder(store: SessionStore) 
             store.create(cwd="/")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert os.listdir(store.home.session_state) == []
+
+
+def test_a_session_whose_log_cannot_be_created_leaves_no_folder(store: SessionStore) -> None:
+    os.makedirs(store.home.session_state)
+    free = os.open(store.home.session_state, os.O_RDONLY)
+    os.close(free)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free + 1, hard))
+    try:
+        with pytest.raises(TrimtabError, match=r"Cannot create .*events\.jsonl"):
+            store.create(cwd="/")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert os.listdir(store.home.session_state) == []
 
 
