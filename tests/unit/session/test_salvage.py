@@ -156,6 +156,16 @@ def test_a_newline_between_fields_is_removed() -> None:
     ]
 
 
+@pytest.mark.parametrize("name", ["type", "data", "id", "timestamp", "parentId", "agentId"])
+def test_a_newline_in_a_name_of_the_envelope_is_taken_out(name: str) -> None:
+    whole = event("user.message", {"content": "one\ntwo"}, 3, 2)
+    whole = whole.replace(b'{"type"', b'{"agentId":"a","type"')
+    for cut in range(1, len(name)):
+        split = f'"{name[:cut]}\n{name[cut:]}":'.encode()
+        raw = whole.replace(f'"{name}":'.encode(), split)
+        assert [piece for piece in salvaged(raw + b"\n") if len(piece) == 2] == [(0, whole)]
+
+
 def test_a_newline_that_split_a_word_of_the_envelope_is_taken_out() -> None:
     raw = A.replace(b"user.message", b"user.\nmessage")
     assert salvaged(raw + b"\n") == [("newline", 0, len(raw), raw), (0, A)]
