@@ -36,12 +36,15 @@ def test_texts_are_set_kept_removed_and_cleared(folder: SessionFolder) -> None:
     ("put", "problem"),
     [
         ({"": "x"}, "keys must not be empty"),
+        ({"k\ud800": "x"}, "valid Unicode"),
+        ({"k": "x\udfff"}, "valid Unicode"),
+        ({"k": "\udc00", "l": "x"}, "valid Unicode"),
         ({"k" * (MAX_KEY_BYTES + 1): "x"}, "key exceeds"),
         ({"k": "x" * (MAX_VALUE_BYTES + 1)}, "value for key 'k' exceeds"),
         ({f"k{n}": "x" for n in range(MAX_ENTRIES + 1)}, "set exceeds"),
     ],
 )
-def test_what_is_too_long_or_too_many_is_refused_and_changes_nothing(
+def test_texts_that_cannot_be_kept_are_refused_and_change_nothing(
     folder: SessionFolder, put: dict[str, str], problem: str
 ) -> None:
     update_client_metadata(folder, put={"kept": "yes"})
@@ -51,7 +54,7 @@ def test_what_is_too_long_or_too_many_is_refused_and_changes_nothing(
 
 
 def test_the_longest_texts_are_kept(folder: SessionFolder) -> None:
-    longest = {"k" * MAX_KEY_BYTES: "x" * MAX_VALUE_BYTES}
+    longest = {"k" * MAX_KEY_BYTES: "x" * MAX_VALUE_BYTES, "\ud7ff\ue000": "🙂"}
     assert update_client_metadata(folder, put=longest) == longest
 
 
