@@ -53,6 +53,18 @@ def test_a_session_is_indexed_with_its_metadata(index: PastSessions, tmp_path: P
     assert Path(index.path).stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.parametrize("umask", [0, 0o777])
+def test_the_index_is_for_the_owner_alone_whatever_the_umask(
+    index: PastSessions, umask: int
+) -> None:
+    before = os.umask(umask)
+    try:
+        assert index.refresh(never) == 0
+    finally:
+        os.umask(before)
+    assert Path(index.path).stat().st_mode & 0o777 == 0o600
+
+
 def test_a_session_that_its_client_keeps_out_is_not_indexed(
     index: PastSessions, tmp_path: Path
 ) -> None:

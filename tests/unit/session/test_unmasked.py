@@ -1,5 +1,6 @@
 """Events with unmasked secrets, for the session's owner alone."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -35,8 +36,13 @@ def test_kept_events_replace_the_masked_ones_of_the_log(log: str) -> None:
     assert texts(log) == []
 
 
-def test_events_are_appended_to_a_private_file(log: str) -> None:
-    keep_unmasked(log, decode(PLAIN))
+@pytest.mark.parametrize("umask", [0, 0o777])
+def test_events_are_appended_to_a_private_file(log: str, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        keep_unmasked(log, decode(PLAIN))
+    finally:
+        os.umask(before)
     keep_unmasked(log, decode(OTHER))
     path = Path(path_for(log))
     assert path.read_bytes().count(b"\n") == 2
