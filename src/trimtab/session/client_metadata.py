@@ -78,6 +78,8 @@ def _check(put: Mapping[str, str]) -> None:
     for name, text in put.items():
         if not name:
             problem = "keys must not be empty"
+        elif not (_is_unicode(name) and _is_unicode(text)):
+            problem = "keys and values must be valid Unicode, without lone surrogates"
         elif _size(name) > MAX_KEY_BYTES:
             problem = f"key exceeds {MAX_KEY_BYTES} bytes"
         elif _size(text) > MAX_VALUE_BYTES:
@@ -86,8 +88,12 @@ def _check(put: Mapping[str, str]) -> None:
         raise UsageError(f"client metadata is invalid: {problem}; correct it.")
 
 
+def _is_unicode(text: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
 def _size(text: str) -> int:
-    return len(text.encode("utf-8", "replace"))
+    return len(text.encode())
 
 
 def _decode(data: bytes) -> dict[str, str]:

@@ -78,7 +78,7 @@ class SessionFolder(msgspec.Struct, frozen=True):
         """Return the contents of `workspace.yaml`; empty if there is none."""
         try:
             # A pipe or a gigabyte in its place must not block a list of sessions.
-            fd = os.open(self.workspace_file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            fd = os.open(self.workspace_file, os.O_RDONLY | os.O_NONBLOCK)
             try:
                 return parse(os.read(fd, _SIZE_LIMIT))
             finally:

@@ -14,7 +14,6 @@ from trimtab.config.files import (
     make_private_dir,
     open_private,
     sync_dir,
-    write_all,
     write_new_file,
 )
 from trimtab.contracts.errors import TrimtabError, UsageError
@@ -26,8 +25,6 @@ from trimtab.session.metadata import render
 from trimtab.session.records import begins_turn
 from trimtab.session.repair import sound_records
 from trimtab.session.store import SessionStore
-
-_WRITE_BLOCK = 1 << 20
 
 
 class Cut(msgspec.Struct, frozen=True):
@@ -63,22 +60,10 @@ def fork(
 
 
 def _copy_log(source: SessionFolder, draft: SessionFolder, cut: Cut) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    fd = os.open(draft.events, flags, 0o600)
-    try:
-        os.fchmod(fd, 0o600)
-        pending: list[bytes] = []
-        size = 0
-        for line in _lines_until(source, cut, draft.id):
-            pending.append(line)
-            size += len(line)
-            if size > _WRITE_BLOCK:
-                write_all(fd, b"\n".join((*pending, b"")))
-                pending, size = [], 0
-        write_all(fd, b"\n".join((*pending, b"")))
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+    with open(open_private(draft.events, os.O_WRONLY | os.O_EXCL), "wb") as log:
+        log.writelines(line + b"\n" for line in _lines_until(source, cut, draft.id))
+        log.flush()
+        os.fsync(log.fileno())
 
 
 def _lines_until(source: SessionFolder, cut: Cut, new_session: str) -> Iterator[bytes]:

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 import msgspec
 
-from trimtab.config.files import cannot
+from trimtab.config.files import cannot, open_private
 from trimtab.contracts.errors import ConfigurationError, SessionInUse
 
 NAME = "session.lock"
@@ -65,7 +65,7 @@ def take_lease(folder: str, *, lock: Callable[[int], None] = lock_file) -> Lease
     deadline = time.monotonic() + HANDOVER
     while True:
         try:
-            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise cannot("lock", folder, error) from error
         try:
@@ -120,14 +120,13 @@ def _take_exclusive_file(folder: str, owner_data: bytes) -> Lease:
     path = os.path.join(folder, NAME + ".owner")
     while True:
         try:
-            fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            fd = open_private(path, os.O_WRONLY | os.O_EXCL)
         except FileExistsError:
             _remove_if_dead(path, folder)
             continue
         except OSError as error:
             raise cannot("lock", folder, error) from error
         try:
-            os.fchmod(fd, 0o600)
             os.write(fd, owner_data)
         finally:
             os.close(fd)
@@ -167,8 +166,8 @@ def _read_owner(path: str) -> Owner | None:
 
 def _read(path: str) -> bytes:
     try:
-        with open(path, "rb", buffering=0) as file:
-            return file.read(4096) or b""
+        with open(path, "rb") as file:
+            return file.read(4096)
     except OSError:
         return b""
 
@@ -195,9 +194,9 @@ def _this_process() -> Owner:
 def _started(pid: int) -> str | None:
     """Return a text that identifies the start of a process; None if it does not run."""
     try:
-        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
+        with open(f"/proc/{pid}/stat", "rb") as file:
             fields = file.read(4096).rpartition(b")")[2].split()
-        with open("/proc/sys/kernel/random/boot_id", "rb", buffering=0) as file:
+        with open("/proc/sys/kernel/random/boot_id", "rb") as file:
             boot = file.read(64).decode().strip()
     except (FileNotFoundError, ProcessLookupError):
         return None if os.path.exists("/proc/self/stat") else _started_by_ps(pid)

@@ -6,7 +6,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from trimtab.config.files import cannot
+from trimtab.config.files import cannot, open_private
 from trimtab.contracts.errors import ConfigurationError
 from trimtab.session.disk import DiskSync, SyncData, sync_data
 from trimtab.session.lease import HANDOVER, Lease, in_use, lock_file, take_lease
@@ -45,11 +45,10 @@ class EventLog:
         folder = os.path.dirname(os.path.abspath(path))
         lease = take_lease(folder)
         try:
-            fd = os.open(path, _APPEND | os.O_CREAT | os.O_EXCL, 0o600)
+            fd = open_private(path, _APPEND | os.O_EXCL)
         except OSError as error:
             lease.release()
             raise cannot("create", path, error) from error
-        os.fchmod(fd, 0o600)
         _lock_log(fd)
         log = cls(path, fd, lease, 0, sync=sync)
         log._disk.sync_folders(folder, os.path.dirname(folder))
@@ -136,7 +135,7 @@ class EventLog:
                 os.ftruncate(fd, end - written)
 
 
-_APPEND = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
+_APPEND = os.O_WRONLY | os.O_APPEND
 
 
 def _lock_log(fd: int) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from typing import Any
 
+from trimtab.config.files import open_private
 from trimtab.config.paths import Home
 from trimtab.contracts.errors import TrimtabError
 from trimtab.session.folder import SessionFolder
@@ -70,7 +71,7 @@ class PastSessions:
 
     def _open(self) -> sqlite3.Connection:
         # Created here, because SQLite would create it readable for others.
-        os.close(os.open(self.path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+        os.close(open_private(self.path, os.O_RDWR))
         database = sqlite3.connect(self.path, timeout=5)
         try:
             database.execute("PRAGMA synchronous = OFF")  # a damaged index is rebuilt

@@ -16,7 +16,7 @@ _STRETCH_LIMIT = 1 << 24
 
 def read_records(path: str, *, start: int = 0) -> Iterator[Record]:
     """Yield the records of a log from the line that begins at `start`; damage is skipped."""
-    with open(path, "rb", buffering=0) as file:
+    with open(path, "rb") as file:
         for piece in scan(file.fileno(), start):
             if type(piece) is Record:
                 yield piece
@@ -63,7 +63,7 @@ def count_turns(log: str) -> int:
 def find_last(path: str, wire_name: str) -> int:
     """Return the offset of the main agent's last such event, or 0. Reads blocks backwards."""
     needle = b'"' + wire_name.encode() + b'"'
-    with open(path, "rb", buffering=0) as file:
+    with open(path, "rb") as file:
         fd = file.fileno()
         end = os.fstat(fd).st_size
         while end > 0:

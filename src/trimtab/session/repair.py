@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import msgspec
 
-from trimtab.config.files import cannot, sync_dir, write_all
+from trimtab.config.files import cannot, open_private, sync_dir, write_all
 from trimtab.contracts.errors import ConfigurationError
 from trimtab.contracts.events.session import LOG_VERSION
 from trimtab.session.record import Damage, Record
@@ -14,7 +14,6 @@ from trimtab.session.records import scan
 from trimtab.version import __version__
 
 _FINDINGS_KEPT = 1000
-_WRITE_BLOCK = 1 << 20
 
 _FACTS = {
     "torn": "The last record is cut off.",
@@ -197,7 +196,7 @@ def refuse_future(path: str, version: float) -> None:
 
 def examine(path: str) -> Examination:
     """Read a log from end to end and change nothing."""
-    with open(path, "rb", buffering=0) as file:
+    with open(path, "rb") as file:
         examination = Examination(file.fileno())
         examination.finish()
     return examination
@@ -205,7 +204,7 @@ def examine(path: str) -> Examination:
 
 def sound_records(path: str) -> Iterator[Record]:
     """Yield the records a log would have after a repair, without repairing it."""
-    with open(path, "rb", buffering=0) as file:
+    with open(path, "rb") as file:
         for piece in Examination(file.fileno()).pieces():
             if type(piece) is Record:
                 yield piece
@@ -223,7 +222,7 @@ def repair(path: str) -> Examination:
     kinds = {finding.kind for finding in examination.findings}
     try:
         if kinds == {"unterminated"}:
-            fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+            fd = os.open(path, os.O_WRONLY | os.O_APPEND)
             try:
                 write_all(fd, b"\n")
                 os.fsync(fd)
@@ -243,7 +242,7 @@ def check_readable(path: str) -> None:
             raise ConfigurationError(
                 f"{path} is not a file: move it away, or restore the log from a backup."
             )
-        os.close(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK))
+        os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
     except OSError as error:
         raise cannot("read", path, error) from error
 
@@ -251,10 +250,8 @@ def check_readable(path: str) -> None:
 def _rewrite(path: str) -> None:
     temporary = path + ".repaired"
     aside = _SideFile(path)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
-    out = os.open(temporary, flags, 0o600)
+    out = open_private(temporary, os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW)
     try:
-        os.fchmod(out, 0o600)
         _copy_records(path, out, aside)
         os.fsync(out)
         aside.close()
@@ -270,20 +267,12 @@ def _rewrite(path: str) -> None:
 
 
 def _copy_records(path: str, out: int, aside: "_SideFile") -> None:
-    pending: list[bytes] = []
-    size = 0
-    with open(path, "rb", buffering=0) as file:
+    with open(path, "rb") as file, open(out, "wb", closefd=False) as new:
         for piece in Examination(file.fileno()).pieces():
             if type(piece) is Record:
-                pending.append(piece.line)
-                size += len(piece.line)
+                new.write(piece.line + b"\n")
             elif type(piece) is Damage and piece.raw:
                 aside.keep(piece)
-            if size > _WRITE_BLOCK:
-                write_all(out, b"\n".join((*pending, b"")))
-                pending, size = [], 0
-        if pending:
-            write_all(out, b"\n".join((*pending, b"")))
 
 
 class _SideFile:
@@ -312,6 +301,4 @@ class _SideFile:
         numbers = [entry[len(prefix) :] for entry in os.listdir(folder) if entry.startswith(prefix)]
         number = 1 + max((int(text) for text in numbers if text.isdecimal()), default=0)
         path = os.path.join(folder, f"{prefix}{number}")
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        os.fchmod(fd, 0o600)
-        return fd
+        return open_private(path, os.O_WRONLY | os.O_EXCL)

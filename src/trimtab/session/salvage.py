@@ -130,19 +130,32 @@ def _repaired(raw: bytes, start: int, end: int, offset: int) -> _Span | None:
     record = parse_record(piece, offset + start) if b"\n" not in piece else None
     if record:
         return _Span(start, end, record)
-    for broken_at in (b"\\n", b""):
-        line = _STRING.sub(lambda match, by=broken_at: _clean(match[0], by), piece)  # type: ignore[misc]
-        line = line.replace(b"\n", b"")
-        try:
-            line.decode()
-        except UnicodeDecodeError:
-            line = line.decode("utf-8", "replace").encode()
-        record = parse_record(line, offset + start)
-        if record and not _CONTROL.search(f"{record.type}{record.id}{record.parent_id}"):
-            kind = "newline" if b"\n" in piece else "nul" if b"\0" in piece else "utf8"
-            damage = Damage(kind, offset + start, end - start, piece)
-            return _Span(start, end, record, damage)
-    return None
+    # A newline in a text is part of it; one in a name or a number of the envelope is not.
+    candidates = [_on_one_line(piece, newline, offset + start) for newline in (b"\\n", b"")]
+    record = max(filter(None, candidates), key=_count_fields, default=None)
+    if record is None:
+        return None
+    kind = "newline" if b"\n" in piece else "nul" if b"\0" in piece else "utf8"
+    return _Span(start, end, record, Damage(kind, offset + start, end - start, piece))
+
+
+def _on_one_line(piece: bytes, newline: bytes, offset: int) -> Record | None:
+    """Return the event with something in place of the newlines in its strings, if it is one."""
+    line = _STRING.sub(lambda match: _clean(match[0], newline), piece).replace(b"\n", b"")
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        line = line.decode("utf-8", "replace").encode()
+    record = parse_record(line, offset)
+    if record and _CONTROL.search(f"{record.type}{record.id}{record.parent_id}"):
+        return None
+    return record
+
+
+def _count_fields(record: Record) -> int:
+    """Return how many fields of the envelope a record has."""
+    fields = (record.id, record.parent_id, record.agent_id, record.timestamp, record.has_data)
+    return sum(map(bool, fields))
 
 
 def _clean(string: bytes, newline: bytes) -> bytes:

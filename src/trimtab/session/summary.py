@@ -62,7 +62,7 @@ def last_used(folder: SessionFolder, metadata: Mapping[str, Any]) -> str:
     """Return the time of the last event or metadata change; else of the files."""
     updated_at = _text(metadata.get("updated_at")) or ""
     try:
-        fd = os.open(folder.events, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        fd = os.open(folder.events, os.O_RDONLY | os.O_NONBLOCK)
         try:
             record = last_record(fd)
             last_event = record.timestamp if record else ""
@@ -91,9 +91,9 @@ def _add_metadata(summary: SessionSummary, metadata: dict[str, Any]) -> None:
 
 def _add_log(summary: SessionSummary, folder: SessionFolder) -> None:
     check_readable(folder.events)
-    with open(folder.events, "rb", buffering=0) as file:
+    with open(folder.events, "rb") as file:
         summary.size = os.fstat(file.fileno()).st_size
-        head = file.read(_HEAD) or b""
+        head = file.read(_HEAD)
     complete_lines = head.split(b"\n") if summary.size <= len(head) else head.split(b"\n")[:-1]
     records = [record for line in complete_lines if (record := parse_record(line, 0))]
     if not records and summary.size <= len(head):

@@ -8,7 +8,7 @@ which is never exported, mirrored or sent.
 import os
 from collections.abc import Collection, Iterator
 
-from trimtab.config.files import cannot, write_all
+from trimtab.config.files import cannot, open_private, write_all
 from trimtab.contracts.events.codec import decode, encode
 from trimtab.contracts.events.envelope import Event
 from trimtab.session.record import parse_record
@@ -20,9 +20,8 @@ NAME = "unmasked.jsonl"
 def keep_unmasked(log: str, event: Event) -> None:
     """Keep an event as the model saw it. Raises `TrimtabError`."""
     path = path_for(log)
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
-        fd = os.open(path, flags, 0o600)
+        fd = open_private(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
         try:
             write_all(fd, encode(event) + b"\n")
         finally:

@@ -52,7 +52,7 @@ def verify(folder: SessionFolder) -> Report:
     check_readable(folder.events)
     types: Counter[str] = Counter()
     open_items: dict[tuple[str | None, str, str], None] = {}
-    with open(folder.events, "rb", buffering=0) as file:
+    with open(folder.events, "rb") as file:
         fd = file.fileno()
         size = os.fstat(fd).st_size
         examination = Examination(fd)

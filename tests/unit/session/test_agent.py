@@ -66,3 +66,36 @@ def test_calls_and_prompt_tokens_are_counted(session: Session) -> None:
         agent.emit(ModelCall(purpose="subagent", model="m", status="success", input_tokens=tokens))
     agent.emit(ToolExecutionStart(tool_call_id="c", tool_name="view"))
     assert (agent.prompt_tokens, agent.tool_calls) == (250, 1)
+
+
+def test_an_agent_begins_with_nothing_and_counts_its_own_work_only(session: Session) -> None:
+    agent = AgentSession(session, "one", "call")
+    assert (agent.id, agent.agent_id, agent.tool_calls, agent.prompt_tokens) == (
+        "s",
+        "one",
+        0,
+        None,
+    )
+    session.emit(ToolExecutionStart(tool_call_id="c", tool_name="view"))
+    session.emit(ModelCall(purpose="main", model="m", status="success", input_tokens=9))
+    assert (agent.tool_calls, agent.prompt_tokens) == (0, None)
+    for _ in range(3):
+        agent.emit(ToolExecutionStart(tool_call_id="c", tool_name="view"))
+    assert agent.tool_calls == 3
+
+
+def test_an_agent_marks_events_unless_they_are_marked_already(session: Session) -> None:
+    agent = AgentSession(session, "one", "call")
+    marked = agent.emit(AssistantMessage(message_id="m", content="x", parent_tool_call_id="other"))
+    assert marked.data.parent_tool_call_id == "other"
+    inner = agent.emit(UserMessage(content="x"), agent_id="inner", ephemeral=True)
+    assert (inner.agent_id, inner.ephemeral) == ("inner", True)
+    assert len(agent.conversation.messages) == 1
+    call = ModelCall(purpose="subagent", model="m", status="success")
+    assert agent.emit(call).data is call
+
+
+async def test_an_agent_waits_for_the_disk_of_its_session(session: Session) -> None:
+    agent = AgentSession(session, "one", "call")
+    agent.emit(UserMessage(content="x"))
+    await agent.synced()

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from trimtab.session.export import export
+from trimtab.session.export import export, json_line
 from trimtab.session.record import parse_record
 from trimtab.session.summary import SessionSummary
 
@@ -78,3 +78,56 @@ def test_markdown_fences_outputs_with_more_backticks_than_they_have() -> None:
 def test_json_is_an_array_of_the_events_as_they_are() -> None:
     assert json.loads(write("json")) == []
     assert [event["data"] for event in json.loads(write("json", USER, CALL))] == [USER[1], CALL[1]]
+
+
+def spans(*events: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    records = []
+    for number, (kind, data) in enumerate(events):
+        time = f"2026-01-01T00:00:0{number}.000Z"
+        event = {"type": kind, "data": data, "id": str(number), "timestamp": time}
+        record = parse_record(json.dumps(event).encode(), 0)
+        assert record is not None
+        records.append(record)
+    lines = "".join(export("otel", SUMMARY, records))
+    assert lines.endswith("\n") or not lines
+    return [json.loads(line) for line in lines.splitlines()]
+
+
+def test_spans_are_lines_of_json_without_the_texts_of_messages() -> None:
+    found = spans(USER, CALL, SILENT, ("session.idle", {}), USER, CALL)
+    assert [span["name"] for span in found] == [
+        "execute_tool bash",
+        "invoke_agent trimtab",
+        "execute_tool bash",
+        "invoke_agent trimtab",
+    ]
+    assert {span["instrumentationScope"]["name"] for span in found} == {"trimtab"}
+    assert found[0]["attributes"]["gen_ai.conversation.id"] == "s-1"
+    assert "go" not in json.dumps(found)
+    assert spans() == []
+
+
+def test_a_session_without_a_title_is_named_by_its_id() -> None:
+    plain = SessionSummary(id="s-2", path="", updated_at="2026-02-02")
+    assert "".join(export("md", plain, ())) == "# s-2\n\n- Session: s-2\n- Last used: 2026-02-02\n"
+    page = "".join(export("html", plain, ()))
+    assert "<title>s-2</title>" in page
+    assert (
+        "<h1>s-2</h1>\n<ul>\n<li>Session: s-2</li>\n<li>Last used: 2026-02-02</li>\n</ul>" in page
+    )
+    assert page.endswith("</main>\n</html>\n")
+
+
+def test_a_heading_without_text_stands_alone() -> None:
+    document = write("md", CALL, SILENT, ("session.warning", {}))
+    assert document.endswith("\n### Result: bash\n\n*Warning*\n\n")
+    note = write("md", ("session.warning", {"message": "a\n\nb"}))
+    assert note.endswith("\n*Warning*\n\n> a\n> \n> b\n")
+    named = write("md", CALL, agent="helper")
+    assert "\n### Tool call: bash (sub-agent helper)\n\n```\nb\n```\n" in named
+
+
+def test_lines_that_are_not_strict_json_are_written_anew() -> None:
+    assert json_line(b'{"type":"x", "data":{}}') == '{"type":"x", "data":{}}'
+    assert json_line(b'{"type":"x","data":{"a":NaN}}') == '{"type": "x", "data": {"a": null}}'
+    assert json.loads(json_line(b'{"type":"x\x01","data":{"a":"\t"}}'))["type"] == "x\x01"

@@ -1,18 +1,23 @@
 import errno
 import json
+import mmap
 import os
 import signal
 import subprocess
 import sys
 import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from logkit import joined, lines_in, short_log
-from trimtab.contracts.errors import SessionInUse
+from trimtab.contracts.errors import SessionInUse, TrimtabError
 from trimtab.session.lease import NAME, Owner, find_owner, lock_file, take_lease
 from trimtab.session.log import EventLog
+
+HOST = os.uname().nodename
 
 
 def no_locks(fd: int) -> None:
@@ -127,7 +132,7 @@ def test_deleting_the_lock_file_does_not_let_a_second_writer_in(tmp_path: Path) 
 
 RACER = """
 import sys
-from trimtab.contracts.errors import SessionInUse
+from trimtab.contracts.errors import SessionInUse, TrimtabError
 from trimtab.session.log import EventLog
 sys.stdin.readline()
 done = 0
@@ -188,3 +193,162 @@ def test_the_owner_is_named_in_a_private_file_where_there_are_no_locks(tmp_path:
         os.umask(before)
     assert (tmp_path / (NAME + ".owner")).stat().st_mode & 0o777 == 0o600
     lease.release()
+
+
+class Locks:
+    """Locks that fail with these errors first, one for each attempt, and counts the attempts."""
+
+    def __init__(self, *errors: OSError) -> None:
+        self._errors = list(errors)
+        self.attempts = 0
+
+    def lock(self, fd: int) -> None:
+        self.attempts += 1
+        if self._errors:
+            raise self._errors.pop(0)
+        lock_file(fd)
+
+
+def write_owner(path: Path, *, started: str, host: str = HOST) -> None:
+    path.write_text(json.dumps({"pid": os.getpid(), "started": started, "host": host}))
+
+
+def test_the_lock_file_names_its_owner_alone_and_is_emptied_afterwards(tmp_path: Path) -> None:
+    path = tmp_path / NAME
+    path.write_text("x" * 1000)
+    path.chmod(0o644)
+    lease = take_lease(str(tmp_path))
+    owner = json.loads(path.read_bytes())
+    assert (owner["pid"], owner["host"]) == (os.getpid(), os.uname().nodename)
+    assert path.stat().st_mode & 0o777 == 0o600
+    lease.release()
+    assert path.read_bytes() == b""
+
+
+@pytest.mark.parametrize("umask", [0, 0o777])
+@pytest.mark.parametrize("lock", LOCKS)
+def test_the_lock_files_are_for_the_owner_alone_whatever_the_umask(
+    tmp_path: Path, umask: int, lock: Callable[[int], None]
+) -> None:
+    before = os.umask(umask)
+    try:
+        lease = take_lease(str(tmp_path), lock=lock)
+    finally:
+        os.umask(before)
+    name = NAME if lock is lock_file else NAME + ".owner"
+    assert (tmp_path / name).stat().st_mode & 0o777 == 0o600
+    assert json.loads((tmp_path / name).read_bytes())["pid"] == os.getpid()
+    lease.release()
+
+
+def test_a_lock_file_that_was_removed_meanwhile_is_locked_anew(tmp_path: Path) -> None:
+    path = tmp_path / NAME
+    seen: list[int] = []
+
+    def lock(fd: int) -> None:
+        lock_file(fd)
+        seen.append(os.fstat(fd).st_ino)
+        if len(seen) == 1:
+            path.unlink()
+        elif len(seen) == 2:
+            path.rename(tmp_path / "moved")
+            path.write_bytes(b"")
+
+    lease = take_lease(str(tmp_path), lock=lock)
+    assert len(seen) == 3
+    assert path.stat().st_ino == seen[2]
+    with pytest.raises(SessionInUse):
+        take_lease(str(tmp_path))
+    lease.release()
+
+
+@pytest.mark.parametrize("alive", [True, False])
+def test_only_the_lock_of_an_owner_that_has_ended_is_waited_for(
+    tmp_path: Path, alive: bool
+) -> None:
+    write_owner(tmp_path / NAME, started="before", host="elsewhere" if alive else HOST)
+    locks = Locks(*[BlockingIOError() for _ in range(3)])
+    if alive:
+        with pytest.raises(SessionInUse, match=f"process {os.getpid()} on elsewhere"):
+            take_lease(str(tmp_path), lock=locks.lock)
+        assert locks.attempts == 1
+    else:
+        take_lease(str(tmp_path), lock=locks.lock).release()
+        assert locks.attempts == 4
+
+
+def test_a_lock_whose_owner_is_unknown_is_in_use_by_another_process(tmp_path: Path) -> None:
+    locks = Locks(BlockingIOError())
+    with pytest.raises(SessionInUse, match="in use by another process: follow it"):
+        take_lease(str(tmp_path), lock=locks.lock)
+    assert locks.attempts == 1
+
+
+@pytest.mark.parametrize("number", [errno.EOPNOTSUPP, errno.ENOLCK, errno.ENOSYS, errno.EINVAL])
+def test_where_locks_are_not_supported_a_file_is_created_instead(
+    tmp_path: Path, number: int
+) -> None:
+    lease = take_lease(str(tmp_path), lock=Locks(OSError(number, "x")).lock)
+    assert (tmp_path / (NAME + ".owner")).exists()
+    lease.release()
+    assert not (tmp_path / (NAME + ".owner")).exists()
+    lease.release()
+
+
+def test_a_lock_that_fails_is_an_error_and_leaves_no_file_open(tmp_path: Path) -> None:
+    before = os.listdir("/proc/self/fd")
+    with pytest.raises(TrimtabError, match="Cannot lock"):
+        take_lease(str(tmp_path), lock=Locks(OSError(errno.EIO, "broken")).lock)
+    with pytest.raises(TrimtabError, match="Cannot lock"):
+        take_lease(str(tmp_path / "nowhere"))
+    assert len(os.listdir("/proc/self/fd")) == len(before)
+
+
+def test_the_owner_is_found_in_either_file(tmp_path: Path) -> None:
+    write_owner(tmp_path / NAME, started="before")
+    write_owner(tmp_path / (NAME + ".owner"), started="x", host="elsewhere")
+    owner = find_owner(str(tmp_path))
+    assert owner is not None
+    assert owner.host == "elsewhere"
+
+
+@pytest.mark.parametrize(("age", "taken"), [(-3600, False), (10, True)])
+def test_an_owner_that_has_not_written_its_name_yet_has_a_moment_to_do_so(
+    tmp_path: Path, age: int, taken: bool
+) -> None:
+    path = tmp_path / (NAME + ".owner")
+    path.write_bytes(b"")
+    moment = time.time() - age
+    os.utime(path, (moment, moment))
+    if taken:
+        take_lease(str(tmp_path), lock=no_locks).release()
+    else:
+        with pytest.raises(SessionInUse):
+            take_lease(str(tmp_path), lock=no_locks)
+    assert path.exists() is not taken
+    assert sorted(os.listdir(tmp_path)) == ([NAME] if taken else [NAME, NAME + ".owner"])
+
+
+def test_an_owner_stays_the_same_while_it_works_and_differs_from_its_children(
+    tmp_path: Path,
+) -> None:
+    for name in ("ours", "theirs"):
+        (tmp_path / name).mkdir()
+    lease = take_lease(str(tmp_path / "ours"))
+    child = holder(tmp_path / "theirs", 0)
+    ours = json.loads((tmp_path / "ours" / NAME).read_bytes())
+    theirs = json.loads((tmp_path / "theirs" / NAME).read_bytes())
+    assert ours["started"] != theirs["started"]
+    grown = mmap.mmap(-1, 1 << 26)
+    assert find_owner(str(tmp_path / "ours")) is not None
+    grown.close()
+    end(child)
+    lease.release()
+
+
+def test_a_process_that_has_ended_and_was_not_waited_for_owns_nothing(tmp_path: Path) -> None:
+    child = holder(tmp_path, 1)
+    child.send_signal(signal.SIGKILL)
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    assert find_owner(str(tmp_path)) is None
+    end(child)

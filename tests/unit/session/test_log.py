@@ -1,6 +1,8 @@
 import asyncio
+import fcntl
 import os
 import random
+import resource
 import signal
 import stat
 import subprocess
@@ -324,3 +326,114 @@ def test_records_of_any_size_are_read(path: Path) -> None:
     lines = [event("x", {"text": "é" * size}, size) for size in (0, 131_000, 262_144, 3_000_000)]
     path.write_bytes(joined(lines))
     assert lines_in(path) == lines
+
+
+def open_files() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def test_a_log_that_exists_already_keeps_its_bytes_and_its_lease_is_free(path: Path) -> None:
+    path.write_bytes(joined([LINE]))
+    before = open_files()
+    with pytest.raises(ConfigurationError, match=r"Cannot create .*events\.jsonl"):
+        EventLog.create(str(path))
+    assert open_files() == before
+    assert path.read_bytes() == joined([LINE])
+    EventLog.open(str(path)).close()
+    assert open_files() == before
+
+
+@pytest.mark.parametrize("umask", [0, 0o777])
+def test_a_log_is_for_the_owner_alone_whatever_the_umask(path: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        EventLog.create(str(path)).close()
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("data", [joined(short_log()), b"rubbish\n" + joined(short_log())])
+def test_an_opened_log_knows_its_size_and_leaves_no_file_open(path: Path, data: bytes) -> None:
+    before = open_files()
+    path.write_bytes(data)
+    log = EventLog.open(str(path))
+    assert log.size == path.stat().st_size == len(joined(short_log()))
+    log.append(LINE)
+    assert log.size == path.stat().st_size
+    log.close()
+    assert open_files() == before
+    assert lines_in(path) == [*short_log(), LINE]
+
+
+def test_a_log_of_a_newer_format_is_refused_and_its_lease_is_free(path: Path) -> None:
+    before = open_files()
+    path.write_bytes(event("session.start", {"version": 99}, 0) + b"\n")
+    for _ in range(2):
+        with pytest.raises(ConfigurationError, match="update trimtab"):
+            EventLog.open(str(path))
+    assert open_files() == before
+    assert (path.parent / "session.lock").read_bytes() == b""
+
+
+def test_the_name_of_a_new_log_is_synced_with_its_first_event(path: Path) -> None:
+    log = EventLog.create(str(path))
+    os.rename(path.parent, path.parent.with_name("moved"))
+    log.append(LINE)
+    with pytest.raises(ConfigurationError, match="Cannot save"):
+        log.close()
+    os.rename(path.parent.with_name("moved"), path.parent)
+    with pytest.raises(ConfigurationError, match="closed"):
+        log.append(LINE)
+
+
+def test_an_opened_log_is_synced_only_after_something_was_appended(path: Path) -> None:
+    path.write_bytes(joined([LINE]))
+    log = EventLog.open(str(path))
+    os.unlink(path)
+    log.sync_soon()
+    asyncio.run(log.synced())
+    log.close()
+
+
+def test_a_lock_that_is_released_in_a_moment_is_waited_for(path: Path) -> None:
+    path.write_bytes(joined([LINE]))
+    with path.open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        release = threading.Timer(0.05, held.close)
+        release.start()
+        EventLog.open(str(path)).close()
+        release.join()
+
+
+@pytest.mark.parametrize("kind", ["new", "intact", "repaired"])
+def test_a_log_in_use_is_locked_itself(path: Path, kind: str) -> None:
+    if kind == "new":
+        log = EventLog.create(str(path))
+    else:
+        path.write_bytes((b"rubbish\n" if kind == "repaired" else b"") + joined([LINE]))
+        log = EventLog.open(str(path))
+    with path.open("rb") as other:
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        log.close()
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+@pytest.mark.parametrize("room", [0, 1, len(LINE) - 1, len(LINE)])
+def test_of_a_record_that_does_not_fit_nothing_stays(path: Path, room: int) -> None:
+    log = EventLog.create(str(path))
+    log.append(LINE)
+    log.append(LINE)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (log.size + room, hard))
+    try:
+        with pytest.raises(StorageError, match=r"Cannot save the session to .*events\.jsonl"):
+            log.append(LINE)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert path.read_bytes() == joined([LINE, LINE])
+    assert (log.count, log.size) == (2, path.stat().st_size)
+    log.append(LINE)
+    log.close()
+    assert path.read_bytes() == joined([LINE] * 3)

@@ -7,13 +7,19 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from trimtab.contracts.events.assistant import AssistantMessage, AssistantMessageDelta
+from trimtab.contracts.events.assistant import (
+    AssistantMessage,
+    AssistantMessageDelta,
+    AssistantReasoning,
+    AssistantReasoningDelta,
+)
+from trimtab.contracts.events.codec import decode, encode
 from trimtab.contracts.events.context import SessionCompactionComplete, SessionCompactionStart
-from trimtab.contracts.events.envelope import EventData
+from trimtab.contracts.events.envelope import Event, EventData
 from trimtab.contracts.events.system import SystemMessage
-from trimtab.contracts.events.tool import ToolExecutionComplete
+from trimtab.contracts.events.tool import ToolExecutionComplete, ToolExecutionPartialResult
 from trimtab.contracts.events.user import UserMessage
-from trimtab.contracts.secrets import find_secrets
+from trimtab.contracts.secrets import Masker, find_secrets
 from trimtab.session.log import EventLog
 from trimtab.session.masking import EventMask
 from trimtab.session.session import Projections, Session, replay
@@ -134,3 +140,74 @@ def test_a_secret_within_one_piece_is_masked(tmp_path: Path) -> None:
     session.emit(AssistantMessageDelta(message_id="m", delta_content=f"It is {NAMED}."))
     session.close()
     assert heard == ["It is ******."]
+
+
+def delta(text: str, name: str = "m") -> AssistantMessageDelta:
+    return AssistantMessageDelta(message_id=name, delta_content=text)
+
+
+def masking(*values: str) -> EventMask:
+    return EventMask(Masker(values))
+
+
+def test_a_piece_is_returned_with_what_was_withheld_before_it() -> None:
+    mask = masking("correct horse")
+    assert mask.mask_piece(delta("plain")) == delta("plain")
+    assert mask.mask_piece(delta("it is corr")) == delta("it is ")
+    assert mask.mask_piece(delta("ect")) is None
+    assert mask.mask_piece(delta("ion")) == delta("correction")
+    assert mask.mask_piece(delta("corr")) is None
+    assert mask.mask_piece(delta("ect horse.")) == delta("******.")
+    message = UserMessage(content="corr")
+    assert mask.mask_piece(message) is message
+
+
+def test_texts_that_stream_at_the_same_time_are_not_mixed() -> None:
+    mask = masking("correct horse")
+    assert mask.mask_piece(delta("corr", "one")) is None
+    assert mask.mask_piece(delta("ect horse", "two")) == delta("ect horse", "two")
+    output = ToolExecutionPartialResult(tool_call_id="one", partial_output="ect horse")
+    assert mask.mask_piece(output) == output
+    assert mask.flush(AssistantMessage(message_id="two", content="")) is None
+    assert mask.flush(UserMessage(content="")) is None
+    assert mask.flush(AssistantMessage(message_id="one", content="")) == delta("corr", "one")
+    assert mask.flush(AssistantMessage(message_id="one", content="")) is None
+
+
+def test_the_end_of_each_kind_of_stream_is_flushed() -> None:
+    mask = masking("correct horse")
+    output = ToolExecutionPartialResult(tool_call_id="c", partial_output="corr")
+    assert mask.mask_piece(output) is None
+    done = ToolExecutionComplete(tool_call_id="c", success=True)
+    assert mask.flush(done) == output
+    thought = AssistantReasoningDelta(reasoning_id="r", delta_content="corr")
+    assert mask.mask_piece(thought) is None
+    assert mask.flush(AssistantReasoning(reasoning_id="r", content="x")) == thought
+
+
+def test_a_value_that_is_added_later_is_masked_from_then_on() -> None:
+    mask = masking()
+    assert mask.mask_piece(delta("correct horse.")) == delta("correct horse.")
+    mask.add(["correct horse"])
+    assert mask.mask_piece(delta("correct horse.")) == delta("******.")
+
+
+def test_an_event_is_masked_for_the_model_and_for_others() -> None:
+    mask = EventMask(Masker(["named secret"], ["likely secret"]))
+
+    def masked(text: str) -> tuple[str, str, bytes]:
+        data = UserMessage(content=text)
+        event = Event(type=data.wire_name, data=data, id="1", timestamp="t", parent_id=None)
+        for_model, for_others, line = mask.mask_event(event, encode(event))
+        assert decode(line) == for_others
+        if text == "nothing":
+            assert for_model is for_others is event
+        return for_model.data.content, for_others.data.content, line
+
+    assert masked("nothing")[:2] == ("nothing", "nothing")
+    assert masked("a named secret")[:2] == ("a ******", "a ******")
+    model, others, line = masked("a likely secret")
+    assert (model, others) == ("a likely secret", "a ******")
+    assert b"likely secret" not in line
+    both = masked("named secret, likely secret")
+    assert both[:2] == ("******, likely secret", "******, ******")

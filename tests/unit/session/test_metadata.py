@@ -76,3 +76,84 @@ def test_a_simple_file_needs_no_yaml_parser() -> None:
 def test_what_makes_no_sense_is_a_configuration_error(text: bytes) -> None:
     with pytest.raises(ConfigurationError, match=r"workspace\.yaml"):
         parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("true", True),
+        ("false", False),
+        ("null", None),
+        ("", None),
+        ("5", 5),
+        ("-5", -5),
+        ("007", 7),
+        ("5x", "5x"),
+        ("plain text", "plain text"),
+        ('"quoted: text"', "quoted: text"),
+        ('["a", 1]', ["a", 1]),
+        ('{"a": 1}', {"a": 1}),
+        ("'single'", "single"),
+        ("a:b", "a:b"),
+        ("a #b", "a"),
+        ("a#b", "a#b"),
+        ("2025-11-15", "2025-11-15"),
+        ("2025-11-15T20:42:00.123Z", "2025-11-15T20:42:00.123Z"),
+        ('"\\ud800"', "\ud800"),
+        ("~", None),
+        ("|\n  a\n  b", "a\nb\n"),
+        (">-\n  a\n  b", "a b"),
+        ("!!timestamp 2025-11-15", "2025-11-15"),
+        ("!!timestamp 2025-11-15T20:42:00.123456Z", "2025-11-15T20:42:00.123Z"),
+        ("!!timestamp 2025-11-15 20:42:00", "2025-11-15T20:42:00.000Z"),
+    ],
+)
+def test_values_are_read_as_yaml_reads_them(text: str, value: Any) -> None:
+    assert parse(f"before: x\nkey: {text}\nafter: y\n".encode()) == {
+        "before": "x",
+        "key": value,
+        "after": "y",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "metadata"),
+    [
+        ("", {}),
+        ("---\n# comment\n\n  \na: 1\n", {"a": 1}),
+        ("a:1\n", None),
+        ("a b: 1\n", {"a b": 1}),
+        ("a: 1\na: 2\n", {"a": 2}),
+        ("a: b: c\n", None),
+        ("a: b:\n", None),
+        ("1: x\n", {"1": "x"}),
+        ("a: '2025'\nb: 2025-11-15\n", {"a": "2025", "b": "2025-11-15"}),
+    ],
+)
+def test_lines_of_other_writers_are_left_to_the_yaml_parser(
+    text: str, metadata: dict[str, Any] | None
+) -> None:
+    if metadata is None:
+        with pytest.raises(ConfigurationError, match=r"workspace\.yaml"):
+            parse(text.encode())
+    else:
+        assert parse(text.encode()) == metadata
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("é", '"é"'),
+        ("\x85", '"\\u0085"'),
+        ("\u2028", '"\\u2028"'),
+        ("\ud800", '"\\ud800"'),
+        ("é\ud800", '"é\\ud800"'),
+        ("\ufeff", '"\\ufeff"'),
+        ("🙂", '"🙂"'),
+        ("\U000e0001", '"\U000e0001"'),
+        (None, "null"),
+        ([1, "a"], '[1,"a"]'),
+    ],
+)
+def test_values_are_written_on_one_line(value: Any, text: str) -> None:
+    assert render({"a": value, "b": 1}) == f"a: {text}\nb: 1\n".encode()

@@ -7,11 +7,11 @@ from trimtab.contracts.events.envelope import Event, EventData
 from trimtab.contracts.events.hook import HookEnd, HookStart
 from trimtab.contracts.events.own import ModelCall
 from trimtab.contracts.events.permission import PermissionCompleted, PermissionRequested
-from trimtab.contracts.events.session import SessionIdle
-from trimtab.contracts.events.subagent import SubagentCompleted, SubagentStarted
+from trimtab.contracts.events.session import SessionIdle, SessionShutdown
+from trimtab.contracts.events.subagent import SubagentCompleted, SubagentFailed, SubagentStarted
 from trimtab.contracts.events.tool import ToolExecutionComplete, ToolExecutionStart
 from trimtab.contracts.events.user import UserMessage
-from trimtab.session.spans import Span, SpanFold, derive, describe, to_nanoseconds
+from trimtab.session.spans import Span, SpanFold, derive, describe, to_nanoseconds, to_text
 
 SECOND = 1_000_000_000
 START = to_nanoseconds("2026-01-01T00:00:00.000Z")
@@ -46,6 +46,16 @@ def reply(text: str = "", *tools: str) -> AssistantMessage:
     return AssistantMessage(message_id="m", content=text, tool_requests=requests)
 
 
+STARTED = SubagentStarted(
+    tool_call_id="c1", agent_name="task", agent_display_name="Task", agent_description="x"
+)
+SHUTDOWN = SessionShutdown(
+    shutdown_type="routine",
+    total_api_duration_ms=0,
+    session_start_time=0,
+    code_changes={},
+    model_metrics={},
+)
 ASKED = PermissionRequested(
     request_id="q", permission_request={"kind": "shell", "toolCallId": "c1"}
 )
@@ -154,3 +164,192 @@ def test_a_span_is_written_in_the_words_of_opentelemetry() -> None:
     top = describe(root, {})
     assert (top["kind"], top["status"], top["parentSpanId"]) == (1, {"code": 0}, "")
     assert top["startTimeUnixNano"] == str(START)
+
+
+def times(span: Span) -> tuple[int, int]:
+    """Return the seconds since the first event at which a span begins and ends."""
+    return (span.start - START) // SECOND, (span.end - START) // SECOND
+
+
+def test_everything_that_is_open_ends_with_the_last_event() -> None:
+    found = fold(
+        UserMessage(content="x"),
+        ToolExecutionStart(tool_call_id="c1", tool_name="task"),
+        ("child", STARTED),
+        ("child", HookStart(hook_invocation_id="h", hook_type="preToolUse")),
+        ASKED,
+        ("child", call()),
+    )
+    assert {span.name: times(span) for span in found} == {
+        "invoke_agent trimtab": (0, 5),
+        "execute_tool task": (1, 5),
+        "invoke_agent task": (2, 5),
+        "hook preToolUse": (3, 5),
+        "permission shell": (4, 5),
+        "chat m": (4, 5),
+    }
+    assert found[-1].name == "invoke_agent trimtab"
+
+
+def test_what_ended_with_a_session_is_not_ended_again() -> None:
+    start = ToolExecutionStart(tool_call_id="c1", tool_name="view")
+    done = ToolExecutionComplete(tool_call_id="c1", success=True)
+    found = fold(UserMessage(content="x"), start, SessionIdle(), UserMessage(content="y"), done)
+    names = [span.name for span in found]
+    assert names == ["execute_tool view", "invoke_agent trimtab", "invoke_agent trimtab"]
+    assert [times(span) for span in found] == [(1, 2), (0, 2), (3, 4)]
+
+
+def test_idle_ends_a_run_now_and_a_shutdown_where_its_last_event_was() -> None:
+    idle = fold(UserMessage(content="x"), reply("a"), SessionIdle())
+    assert [times(span) for span in idle] == [(0, 2)]
+    shut = fold(UserMessage(content="x"), reply("a"), SHUTDOWN)
+    assert [times(span) for span in shut] == [(0, 1)]
+    assert fold(SessionIdle(), SHUTDOWN) == []
+
+
+def test_a_prompt_after_an_answer_ends_the_run_where_the_answer_was() -> None:
+    found = fold(UserMessage(content="x"), reply("a"), UserMessage(content="y"), reply("b"))
+    assert [times(span) for span in found] == [(0, 1), (2, 3)]
+    steered = fold(UserMessage(content="x"), reply("", "c1"), UserMessage(content="y"), reply("b"))
+    assert [times(span) for span in steered] == [(0, 3)]
+    theirs = fold(UserMessage(content="x"), ("child", reply("a")), UserMessage(content="y"))
+    assert [times(span) for span in theirs] == [(0, 2)]
+
+
+def test_the_prompt_of_a_sub_agent_begins_no_run() -> None:
+    assert fold(("child", UserMessage(content="x"))) == []
+
+
+def test_work_of_an_agent_that_nobody_started_belongs_to_the_run() -> None:
+    found = fold(UserMessage(content="x"), ("stranger", call()), ("stranger", reply("a")))
+    chat, root = found
+    assert chat.parent_id == root.span_id
+
+
+def test_a_sub_agent_that_failed_says_why() -> None:
+    failed = SubagentFailed(
+        tool_call_id="c1", agent_name="task", agent_display_name="Task", error="too slow"
+    )
+    agent, root = fold(UserMessage(content="x"), STARTED, failed)
+    assert (agent.name, agent.error, times(agent)) == ("invoke_agent task", "too slow", (1, 2))
+    assert agent.parent_id == root.span_id
+    assert agent.attributes["gen_ai.operation.name"] == "invoke_agent"
+
+
+def test_an_end_without_a_beginning_is_no_span() -> None:
+    ends = (
+        ToolExecutionComplete(tool_call_id="c1", success=True),
+        SubagentCompleted(tool_call_id="c1", agent_name="task", agent_display_name="Task"),
+        HookEnd(hook_invocation_id="h", hook_type="preToolUse", success=True),
+        PermissionCompleted(request_id="q", result={"kind": "approved"}),
+        reply("a"),
+    )
+    assert fold(*ends) == []
+
+
+def test_a_hook_belongs_to_the_call_it_was_run_for() -> None:
+    start = ToolExecutionStart(tool_call_id="c1", tool_name="view")
+    for fields in ({"parent_tool_call_id": "c1"}, {"input": {"toolCallId": "c1"}}):
+        hook = HookStart(hook_invocation_id="h", hook_type="preToolUse", **fields)
+        end = HookEnd(hook_invocation_id="h", hook_type="preToolUse", success=True)
+        found = {span.name: span for span in fold(UserMessage(content="x"), start, hook, end)}
+        assert found["hook preToolUse"].parent_id == found["execute_tool view"].span_id
+        assert found["hook preToolUse"].error == ""
+        assert found["hook preToolUse"].attributes["trimtab.hook.type"] == "preToolUse"
+    other = HookStart(hook_invocation_id="h", hook_type="stop", input=["toolCallId"])
+    found = {span.name: span for span in fold(UserMessage(content="x"), start, other)}
+    assert found["hook stop"].parent_id == found["invoke_agent trimtab"].span_id
+
+
+def test_a_model_call_without_a_message_ends_with_the_next_durable_event() -> None:
+    spans = SpanFold("s")
+
+    def add(data: EventData, number: int, *, ephemeral: bool = False) -> list[str]:
+        time = f"2026-01-01T00:00:{number:02d}.000Z"
+        event = Event(type=data.wire_name, data=data, id=f"e{number}", timestamp=time,
+                      parent_id=None, ephemeral=ephemeral)  # fmt: skip
+        return [span.name for span in spans.add(event)]
+
+    assert add(UserMessage(content="x"), 0) == []
+    assert add(call(status="error"), 1) == []
+    assert add(HookStart(hook_invocation_id="h", hook_type="a"), 2, ephemeral=True) == []
+    assert add(HookStart(hook_invocation_id="i", hook_type="b"), 3) == ["chat m"]
+
+
+def test_a_model_call_has_all_its_figures() -> None:
+    figures = {
+        "input_tokens": 1,
+        "output_tokens": 2,
+        "cache_read_tokens": 3,
+        "cache_write_tokens": 4,
+        "reasoning_tokens": 5,
+        "cost_usd": 0.5,
+    }
+    chat, _ = fold(UserMessage(content="x"), call(**figures, duration_ms=None), reply("a"))
+    assert chat.attributes == {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": "trimtab",
+        "gen_ai.conversation.id": "s",
+        "gen_ai.request.model": "m",
+        "gen_ai.response.model": "m",
+        "gen_ai.usage.input_tokens": 1,
+        "gen_ai.usage.output_tokens": 2,
+        "gen_ai.usage.cache_read.input_tokens": 3,
+        "gen_ai.usage.cache_creation.input_tokens": 4,
+        "gen_ai.usage.reasoning.output_tokens": 5,
+        "trimtab.cost.usd": 0.5,
+        "trimtab.purpose": "main",
+    }
+    assert (chat.start, chat.end) == (START + SECOND, START + SECOND)
+    assert chat.error == ""
+
+
+def captured(*events: EventData | tuple[str, EventData]) -> dict[str, Any]:
+    found = fold(UserMessage(content="x"), *events, captures=True)
+    return next(span.attributes for span in found if span.name == "execute_tool view")
+
+
+def test_the_text_of_a_failed_call_is_its_message() -> None:
+    start = ToolExecutionStart(tool_call_id="c1", tool_name="view")
+    result = "gen_ai.tool.call.result"
+    for fields, text, error in (
+        ({"success": False, "error": {"message": "no"}}, "no", "failure"),
+        ({"success": False}, "", "failure"),
+        ({"success": True, "result": {"content": "yes"}}, "yes", ""),
+        ({"success": True, "result": {"content": ""}}, "", ""),
+    ):
+        done = ToolExecutionComplete(tool_call_id="c1", **fields)
+        assert captured(start, done)[result] == text
+        (tool, _) = fold(UserMessage(content="x"), start, done)
+        assert tool.error == error
+    assert "gen_ai.tool.call.arguments" not in captured(start)
+    given = ToolExecutionStart(tool_call_id="c1", tool_name="view", arguments={"a": 1})
+    assert captured(given)["gen_ai.tool.call.arguments"] == '{"a":1}'
+
+
+def test_messages_of_one_run_are_not_shown_in_the_next() -> None:
+    found = fold(
+        UserMessage(content="first"), SessionIdle(), UserMessage(content="second"), call(),
+        reply("a"), captures=True,
+    )  # fmt: skip
+    chat = next(span for span in found if span.name == "chat m")
+    assert "second" in chat.attributes["gen_ai.input.messages"]
+    assert "first" not in chat.attributes["gen_ai.input.messages"]
+
+
+def test_ids_have_the_size_that_opentelemetry_wants() -> None:
+    assert derive("e0", 8).bit_length() > 56
+    assert derive("e0", 16).bit_length() > 120
+    assert derive("e0", 8) == derive("e0", 16) >> 64
+    assert derive("x", 0) == 1, "an id is never 0"
+    *_, root = found = fold(*RUN)
+    assert {span.span_id.bit_length() for span in found} <= set(range(57, 65))
+    assert root.span_id == derive("e0/root", 8)
+    assert found[0].span_id == derive("e1", 8)
+
+
+def test_times_are_read_to_the_millisecond_and_texts_left_alone() -> None:
+    assert to_nanoseconds("1970-01-01T00:00:01.250Z") == 1_250_000_000
+    assert to_text("as it is") == "as it is"
+    assert to_text([1, {"a": 2}]) == '[1,{"a":2}]'

@@ -1,5 +1,7 @@
 import json
 import os
+import resource
+import shutil
 import stat
 from pathlib import Path
 
@@ -11,6 +13,8 @@ from trimtab.contracts.errors import (
     ConfigurationError,
     SessionInUse,
     SessionNotFound,
+    StorageError,
+    TrimtabError,
     UsageError,
 )
 from trimtab.session.log import EventLog
@@ -228,3 +232,153 @@ def test_a_session_without_its_log_is_listed_with_the_problem(store: SessionStor
     assert (summary.id, summary.name, summary.size) == (folder.id, "mine", 0)
     assert summary.problem is not None
     assert summary.updated_at == summary.created_at != ""
+
+
+def test_the_first_metadata_of_a_session_are_complete(store: SessionStore) -> None:
+    for name in (None, "mine", ""):
+        folder, log = store.create(cwd="/work", name=name, git={"branch": None})
+        log.close()
+        metadata = folder.read_metadata()
+        assert metadata.pop("created_at") == metadata.pop("updated_at")
+        assert metadata == {
+            "id": folder.id,
+            "cwd": "/work",
+            **({} if name is None else {"name": name}),
+            "user_named": name is not None,
+            "client_name": "trimtab",
+            "summary_count": 0,
+        }
+
+
+@pytest.mark.parametrize("chosen", ["a", "A-b_c.9", "x" * 128])
+def test_a_plain_name_may_be_chosen_as_id(store: SessionStore, chosen: str) -> None:
+    folder, log = store.create(chosen, cwd="/")
+    log.close()
+    assert (folder.id, store.exists(chosen)) == (chosen, True)
+
+
+@pytest.mark.parametrize("chosen", ["", "_x", "-", ".", "a/b", "a\n", "ä", "x" * 129])
+def test_any_other_name_is_refused(store: SessionStore, chosen: str) -> None:
+    with pytest.raises(UsageError, match="not a valid session id"):
+        store.create(chosen, cwd="/")
+    assert not store.exists(chosen)
+
+
+def test_an_id_that_could_leave_the_folder_is_never_looked_for(store: SessionStore) -> None:
+    for wrong in ("", "..", ".x", "a/b", "a\\b", "a\0b"):
+        assert not store.exists(wrong)
+        with pytest.raises(UsageError, match="sessions list"):
+            store.folder(wrong)
+
+
+def test_a_session_that_cannot_be_written_leaves_no_folder(store: SessionStore) -> None:
+    os.makedirs(store.home.session_state)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, hard))
+    try:
+        with pytest.raises(StorageError, match=r"Cannot write .*workspace\.yaml"):
+            store.create(cwd="/")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert os.listdir(store.home.session_state) == []
+
+
+def test_a_session_whose_log_cannot_be_created_leaves_no_folder(store: SessionStore) -> None:
+    os.makedirs(store.home.session_state)
+    free = os.open(store.home.session_state, os.O_RDONLY)
+    os.close(free)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free + 1, hard))
+    try:
+        with pytest.raises(TrimtabError, match=r"Cannot create .*events\.jsonl"):
+            store.create(cwd="/")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert os.listdir(store.home.session_state) == []
+
+
+def test_a_prefix_needs_seven_digits(store: SessionStore, tmp_path: Path) -> None:
+    store_session(tmp_path, short_log(), SESSION)
+    store_session(tmp_path, short_log(), "odd-name-of-nine")
+    assert store.find(SESSION[:7]) == SESSION
+    assert store.find(SESSION[:10].upper()) == SESSION
+    for short in (SESSION[:6], "odd-name"):
+        with pytest.raises(SessionNotFound, match="No such session"):
+            store.find(short)
+
+
+def test_of_several_names_the_exact_one_counts(store: SessionStore, tmp_path: Path) -> None:
+    store_session(tmp_path, short_log(), "one", workspace_yaml="name: Fix\n")
+    store_session(tmp_path, short_log(), "two", workspace_yaml="name: fix\n")
+    store_session(tmp_path, short_log(), "three")
+    assert (store.find("Fix"), store.find("fix")) == ("one", "two")
+    with pytest.raises(SessionNotFound, match="'FIX' could be any of one, two: give the whole id"):
+        store.find("FIX")
+
+
+def test_the_folder_decides_only_if_it_has_exactly_one_of_them(
+    store: SessionStore, tmp_path: Path
+) -> None:
+    for name, cwd in (("one", "/a"), ("two", "/b"), ("three", "/b")):
+        store_session(tmp_path, short_log(), name, workspace_yaml=f"name: same\ncwd: {cwd}\n")
+    assert store.find("same", cwd="/a") == "one"
+    for elsewhere in ("/b", "/c", None):
+        with pytest.raises(SessionNotFound, match="one, three, two"):
+            store.find("same", cwd=elsewhere)
+    store_session(tmp_path, short_log(), "four", workspace_yaml="name: other\ncwd: /a\n")
+    assert store.find("other", cwd="/c") == "four"
+    store_session(tmp_path, short_log(), "five", workspace_yaml="name: other\n")
+    with pytest.raises(SessionNotFound, match="five, four"):
+        store.find("other")
+
+
+def test_what_is_not_found_names_at_most_a_few_likely_ones(
+    store: SessionStore, tmp_path: Path
+) -> None:
+    for number in range(5):
+        store_session(tmp_path, short_log(), f"abcdefghijklmnop-{number}")
+    with pytest.raises(SessionNotFound) as caught:
+        store.find("abc")
+    hint = caught.value.message.partition("Did you mean ")[2].partition("?")[0]
+    assert len(set(hint.split(" or "))) == len(hint.split(" or ")) == 3
+    with pytest.raises(SessionNotFound) as caught:
+        store.find("abcdefghijklmnop-9")
+    assert caught.value.message.count(" or ") == 2
+    for unlike in ("ab", "zzzz"):
+        with pytest.raises(SessionNotFound) as caught:
+            store.find(unlike)
+        assert caught.value.message == (
+            f"No such session: {unlike!r}. See `trimtab sessions list` for all of them."
+        )
+
+
+def test_a_name_is_suggested_as_well(store: SessionStore, tmp_path: Path) -> None:
+    store_session(tmp_path, short_log(), SESSION, workspace_yaml="name: release notes\n")
+    with pytest.raises(SessionNotFound, match="Did you mean release notes\\?"):
+        store.find("release note")
+
+
+def test_of_two_sessions_used_at_the_same_time_the_latest_is_always_the_same(
+    store: SessionStore, tmp_path: Path
+) -> None:
+    for name in ("b", "c", "a"):
+        store_session(tmp_path, [event("x", {}, 1)], name)
+    store_session(tmp_path, [event("x", {}, 2)], "0")
+    (tmp_path / "session-state" / "z").mkdir()
+    assert store.latest() == "0"
+    (tmp_path / "session-state" / "0" / "events.jsonl").unlink()
+    assert store.latest() == store.latest("/x") == "c"
+
+
+def test_only_folders_of_sessions_are_listed(store: SessionStore, tmp_path: Path) -> None:
+    assert store.folders() == []
+    state = tmp_path / "session-state"
+    for name in ("a", ".fork-b"):
+        (state / name).mkdir(parents=True)
+    (state / "file").write_text("")
+    assert [folder.id for folder in store.folders()] == ["a"]
+    (state / "file").rename(tmp_path / "file")
+    shutil.rmtree(state)
+    (tmp_path / "file").rename(state)
+    with pytest.raises(ConfigurationError, match="Cannot read"):
+        store.folders()

@@ -172,3 +172,51 @@ def test_following_gives_records_as_they_come_and_ends_with_the_writer(tmp_path:
     watcher.join(10)
     assert [record.line for record in seen] == lines[:6]
     assert [record.line for record in read_records(str(path))] == lines[:6]
+
+
+def test_calls_are_paired_by_id_and_turns_by_agent(tmp_path: Path) -> None:
+    def of(agent: str, line: bytes) -> bytes:
+        return line.replace(b'{"type"', b'{"agentId":"%s","type"' % agent.encode())
+
+    lines = [
+        event("assistant.turn_start", {"turnId": "0"}, 1),
+        of("a", event("assistant.turn_start", {"turnId": "0"}, 2)),
+        of("a", event("assistant.turn_end", {"turnId": "0"}, 3)),
+        event("tool.execution_start", {"toolCallId": "c1"}, 4),
+        event("tool.execution_start", {"toolCallId": "c2"}, 5),
+        of("a", event("tool.execution_complete", {"toolCallId": "c1"}, 6)),
+        event("tool.execution_complete", {"toolCallId": "c9"}, 7),
+        event("tool.execution_start", {}, 8).replace(b'"data":{}', b'"data":5'),
+        event("user.message", {"toolCallId": "c2"}, 9),
+        event("tool.execution_start", {"toolCallId": 7}, 10),
+    ]
+    report = verify(stored(tmp_path, lines))
+    assert (report.open_calls, report.open_turns) == (["c2", "7"], 1)
+    assert (report.events, report.types) == (
+        10,
+        {
+            "tool.execution_start": 4,
+            "assistant.turn_start": 2,
+            "tool.execution_complete": 2,
+            "assistant.turn_end": 1,
+            "user.message": 1,
+        },
+    )
+    assert next(iter(report.types)) == "tool.execution_start"
+
+
+def test_files_that_earlier_repairs_set_aside_are_listed_in_order(tmp_path: Path) -> None:
+    folder = stored(tmp_path, short_log())
+    for name in ("events.jsonl.damaged-2", "events.jsonl.damaged-1", "events.jsonl.cut-1", "x"):
+        Path(folder.path, name).write_text("")
+    report = verify(folder)
+    assert report.set_aside == ["events.jsonl.damaged-1", "events.jsonl.damaged-2"]
+    assert (report.id, report.path) == (SESSION, folder.events)
+
+
+def test_a_log_of_a_newer_format_cannot_be_opened(tmp_path: Path) -> None:
+    newer = [event("session.start", {"version": 99}, 1)]
+    assert not verify(stored(tmp_path / "a", newer)).can_be_opened
+    odd = verify(stored(tmp_path / "b", short_log()[1:]))
+    assert odd.notes
+    assert odd.can_be_opened

@@ -60,3 +60,27 @@ def test_each_agent_has_a_queue_of_its_own() -> None:
     queue = fold(*ABC, agent="child")
     assert names(queue) == []
     assert names(queue, "child") == ["a", "b", "c"]
+
+
+def test_a_change_of_one_thing_keeps_the_others() -> None:
+    first = PromptQueued(message_id="b", text="text", display="shown", mode="immediate")
+    edited = fold(ABC[0], first, PromptChanged(message_id="b", text="new")).prompts[1]
+    assert (edited.text, edited.display, edited.mode) == ("new", None, "immediate")
+    empty = fold(ABC[0], first, PromptChanged(message_id="b", text="")).prompts[1]
+    assert empty.text == ""
+    steered = fold(ABC[0], first, PromptChanged(message_id="b", mode="enqueue")).prompts[1]
+    assert (steered.text, steered.display, steered.mode) == ("text", "shown", "enqueue")
+
+
+def test_a_prompt_is_moved_and_edited_at_once() -> None:
+    queue = fold(*ABC, queued("d"), PromptChanged(message_id="b", text="new", before="d"))
+    assert names(queue) == ["a", "c", "b", "d"]
+    assert queue.prompts[2].text == "new"
+    assert names(fold(*ABC, PromptChanged(message_id="b", before="unknown"))) == ["a", "c", "b"]
+    assert names(fold(*ABC, PromptChanged(message_id="b", before="c"))) == ["a", "b", "c"]
+
+
+def test_an_empty_queue_stays_empty() -> None:
+    assert fold(PromptChanged(message_id="a", text="x")).prompts == []
+    assert fold(PromptWithdrawn(message_id="a")).prompts == []
+    assert fold().prompts == []

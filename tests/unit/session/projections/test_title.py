@@ -17,6 +17,11 @@ from trimtab.session.projections.title import LENGTH, Title, title_of
         ("", ""),
         ("<x>only</x>", ""),
         ("x" * LENGTH, "x" * LENGTH),
+        ("x" * (LENGTH + 1), "x" * (LENGTH - 1) + "…"),
+        ("x" * (LENGTH - 2) + " yz", "x" * (LENGTH - 2) + "…"),
+        ("x" * (LENGTH - 3) + " yzz", "x" * (LENGTH - 3) + "…"),
+        ("one two " + "x" * LENGTH, "one two…"),
+        (" \t\n<x/>\n line", "line"),
     ],
 )
 def test_a_title_is_the_first_line_without_tags(prompt: str, title: str) -> None:
