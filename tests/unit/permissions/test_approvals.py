@@ -6,7 +6,7 @@ import pytest
 from permissionkit import POLICY, rules
 from trimtab.contracts.permission import Rule
 from trimtab.contracts.tool import Access
-from trimtab.permissions.approvals import describe_cover, generalise, to_rules
+from trimtab.permissions.approvals import describe_cover, generalise, offer_rules, to_rules
 from trimtab.permissions.decide_shell import decide_shell
 from trimtab.permissions.requests import remembered
 from trimtab.permissions.rules import matches_tool
@@ -118,3 +118,23 @@ def test_a_rule_for_writing_is_offered_for_files_written_by_redirection(
     if offered:
         policy = msgspec.structs.replace(POLICY, allow=given)
         assert decide_shell(command, policy).verdict == "allow"
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "writes"),
+    [
+        ("shell(git add), shell(git commit)", ["git add", "git commit"], False),
+        ("shell(git add), write", ["git add"], True),
+        ("write", [], True),
+    ],
+)
+def test_rules_that_a_person_writes_are_kept_as_they_stand(
+    text: str, names: list[str], writes: bool
+) -> None:
+    request, approval = offer_rules({"kind": "shell"}, text)
+    assert request["kind"] == "shell"
+    assert request["suggestedRules"] == text.split(", ")
+    assert request["suggestedRulesCover"] == describe_cover(to_rules(approval, "session"))
+    kept = to_rules(approval, "session")
+    assert [rule.argument for rule in kept if rule.kind == "shell"] == names
+    assert any(rule.kind == "write" for rule in kept) is writes

@@ -115,7 +115,7 @@ def test_of_a_command_that_succeeded_only_its_own_words_count(
 
 
 def test_a_question_names_three_attempts_and_counts_the_others() -> None:
-    attempts = [Attempt("write", name) for name in "abcde"]
+    attempts = [Attempt("write", name) for name in "abcdefg"]
     assert describe(attempts[:1]) == "write a"
     assert describe(attempts[:3]) == "write a, write b, write c"
-    assert describe(attempts) == "write a, write b, write c and 2 more"
+    assert describe(attempts) == "write a, write b, write c and 4 more"
