@@ -61,7 +61,7 @@ FILES: dict[str, Make] = {
     ".github/skills/binary/SKILL.md": text(b"\x7fELF\0\0"),
     ".github/skills/fifo/SKILL.md": fifo,
     ".github/skills/huge/SKILL.md": sparse,
-    ".github/skills/gone/SKILL.md": link("/nowhere"),
+    ".github/skills/gone/SKILL.md": link("/proc/nowhere"),
     ".github/skills/circle/SKILL.md": link("SKILL.md"),
     ".github/skills/new\nline/SKILL.md": text(HEAD),
     ".github/agents/yaml.md": text("---\ntools: [\n---\nx"),

@@ -94,7 +94,7 @@ def test_what_somebody_else_put_in_a_path_is_never_removed(
 def test_a_mode_that_somebody_else_set_stays() -> None:
     now = FileState(kind="file", mode=0o755, digest=OTHER.digest, size=1)
     expected = FileState(kind="file", mode=0o755, digest=FILE.digest, size=1)
-    store = BlobStore("/nowhere")
+    store = BlobStore("/proc/nowhere")
     assert reverse([Change.at("/a", FILE, OTHER)], now, store) == (expected, "")
     unkept = FileState(kind="file", mode=0o644, size=1)
     state, problem = reverse([Change.at("/a", unkept, OTHER)], now, store)
@@ -108,7 +108,7 @@ def test_a_mode_goes_back_with_the_content_unless_somebody_else_set_another(
     before = FileState(kind="file", mode=0o755, digest="a", size=1)
     after = FileState(kind="file", mode=0o644, digest="b", size=1)
     now = FileState(kind="file", mode=current, digest="a", size=1)
-    state, problem = reverse([Change.at("/a", before, after)], now, BlobStore("/nowhere"))
+    state, problem = reverse([Change.at("/a", before, after)], now, BlobStore("/proc/nowhere"))
     assert (state, problem) == (FileState(kind="file", mode=result, digest="a", size=1), "")
 
 
