@@ -522,3 +522,19 @@ def test_reading_stops_after_a_number_of_steps_and_then_nothing_is_certain() -> 
     assert analyse(short, POLICY.cwd).problem is None
     assert analyse(long, POLICY.cwd).problem == "it takes too long to read"
     assert decide_shell(f"{long}; rm x", ALL_BUT_RM).verdict != "allow"
+
+
+@pytest.mark.parametrize("command", ["m4 a", "sqlite3 a.db", "python3 -c x", "python3.12 -c x"])
+def test_a_program_that_runs_code_of_its_own_is_asked_about_if_a_command_is_denied(
+    command: str,
+) -> None:
+    policy = msgspec.structs.replace(
+        POLICY,
+        allow_all_tools=True,
+        allow_all_paths=True,
+        allow_all_urls=True,
+        deny=rules("shell(rm)"),
+    )
+    decision = decide_shell(command, policy)
+    assert decision.verdict == "ask"
+    assert "runs code that is not read" in decision.reason

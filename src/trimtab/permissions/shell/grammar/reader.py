@@ -25,6 +25,8 @@ _KEYS = re.compile(r"!?[A-Za-z_][A-Za-z0-9_]*\[[@*]\]\}")
 _DEFAULT = re.compile(r":?-\d+\}")
 _FAR = re.compile(r":?[-=+]((?:/|~|\.\./)[^}$`'\"]*)")
 _COUNTS = re.compile(r"--count|-[A-Za-z]*c")
+_NAMING = re.compile(r"-[A-Za-z]*[rRHd]|--(?!count$)")
+"""Options of grep by which it prints names of files that it finds."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 UNKNOWN = Piece("unknown")
 SPLITTING = Piece("unknown", splits=True)
@@ -220,11 +222,12 @@ class Reader(ABC):
         if any(piece.kind not in ("bare", "quoted") for piece in pieces):
             return ""
         words = [word.bare or "" for word in commands[-1].words]
-        if words[:1] == ["grep"] and any(_COUNTS.fullmatch(word) for word in words):
-            return "wc"
-        # These print the names of files, too.
+        # Some print the names of files, too, and a file may be named like code.
         names = any(character in piece.text for piece in pieces for character in "*?[")
-        if words[:1] in (["wc"], ["stat"]) and (names or "%n" in "".join(words)):
+        if words[:1] == ["grep"] and any(_COUNTS.fullmatch(word) for word in words):
+            return "" if names or any(map(_NAMING.match, words)) else "wc"
+        text = "".join(words)
+        if words[:1] in (["wc"], ["stat"]) and (names or re.search("%[nN]|--f", text)):
             return ""
         return words[0] if words else ""
 

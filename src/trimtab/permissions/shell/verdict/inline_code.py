@@ -25,8 +25,8 @@ def _load_table() -> dict[str, frozenset[str]]:
 
 def runs_inline_code(found: Found) -> bool:
     """Return True if a command runs code that is not among the commands we found."""
-    name = re.sub(r"[\d.]+$", "", found.base.partition(" ")[0])
-    wanted = _load_table().get(name)
+    table, name = _load_table(), found.base.partition(" ")[0]
+    wanted = table.get(name, table.get(re.sub(r"[\d.]+$", "", name)))
     if wanted is None:
         return False
     words = found.words[1:]
