@@ -17,7 +17,7 @@ from trimtab.permissions.shell.verdict.analysis import Analysis, Found
 
 FILE = DATA / "analyses.txt"
 LISTS = (
-    *("addresses", "forbidden", "grammar", "hazards", "hidden", "hostile", "harmless", "ruled"),
+    *("addresses", "forbidden", "grammar", "grammar_2", "hazards", "hidden", "hostile", "harmless", "ruled"),
     "uncertain",
 )
 MARKED = ("hazards", "hidden")
