@@ -1,0 +1,54 @@
+"""Programs that run code which is not read."""
+
+import pytest
+
+from trimtab.permissions.shell.verdict.analysis import Found
+from trimtab.permissions.shell.verdict.inline_code import runs_inline_code
+
+
+@pytest.mark.parametrize(
+    ("line", "runs"),
+    [
+        ("python", True),
+        ("python -c x", True),
+        ("python3 -cx", True),
+        ("python3.12 a.py -c", True),
+        ("python -", True),
+        ("python a.py", False),
+        ("python -m timeit x", True),
+        ("python -m pytest", False),
+        ("python cx", False),
+        ("node --eval=x", True),
+        ("node eval", True),
+        ("node --evals", False),
+        ("node a=--eval", False),
+        ("node a.js", False),
+        ("docker run a", True),
+        ("docker exec a b", True),
+        ("docker", False),
+        ("docker ps", False),
+        ("docker -run", False),
+        ("docker running", False),
+        ("ssh", True),
+        ("ssh a b", True),
+        ("vim a", True),
+        ("ls", False),
+        ("ls -c", False),
+        ("make --eval=x", True),
+        ("make", False),
+        ("make all", False),
+    ],
+)
+def test_a_program_that_is_given_code_runs_what_nobody_read(line: str, runs: bool) -> None:
+    words = tuple(line.split())
+    found = Found(identifier=words[0], read_only=False, base=words[0], words=words)
+    assert runs_inline_code(found) is runs
+
+
+def test_a_subcommand_in_the_name_does_not_hide_the_program() -> None:
+    words = ("docker", "run", "a")
+    found = Found(identifier="docker run", read_only=False, base="docker run", words=words)
+    assert runs_inline_code(found)
+    words = ("git", "run", "a")
+    found = Found(identifier="git run", read_only=False, base="git run", words=words)
+    assert not runs_inline_code(found)
