@@ -18,7 +18,7 @@ from trimtab.permissions.shell.verdict.analysis import Analysis, Found
 FILE = DATA / "analyses.txt"
 LISTS = (
     *("addresses", "forbidden", "grammar", "hazards", "hidden", "hostile", "harmless", "ruled"),
-    "uncertain",
+    *("uncertain", "grammar_3"),
 )
 MARKED = ("hazards", "hidden")
 """Lists whose lines begin with a mark and a tab."""
