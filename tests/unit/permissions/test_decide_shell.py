@@ -1,5 +1,7 @@
 """What is decided about commands under one policy after another, with the reason people read."""
 
+from pathlib import Path
+
 import msgspec
 import pytest
 
@@ -406,3 +408,79 @@ def test_what_only_reads_belongs_behind_the_fence_unless_it_is_plain(
     decision = decide_shell(command, POLICIES[policy])
     assert decision.harmless is harmless
     assert decision.plain == (None if plain is None else frozenset(plain))
+
+
+@pytest.mark.parametrize(
+    ("command", "deny", "denied"),
+    [
+        ("cat *", "read(secret.txt)", True),
+        ("cat s?cret.txt", "read(secret.txt)", True),
+        ("cat [s]*", "read(secret.txt)", True),
+        ("cat p*", "read(secret.txt)", False),
+        ("cat *", "read(.env)", False),
+        ("shopt -s dotglob; cat *", "read(.env)", True),
+        ("cat .e*", "read(.env)", True),
+        ("cat link", "read(link)", True),
+        ("cat link", "read(secret.txt)", True),
+        ("cat plain.txt", "read(secret.txt)", False),
+        ("git show HEAD:sub/secret.txt", "read(secret.txt)", True),
+    ],
+)
+def test_rules_that_deny_reading_look_at_the_files_of_patterns_and_links(
+    tmp_path: Path, command: str, deny: str, denied: bool
+) -> None:
+    place = tmp_path.resolve()
+    for name in ("secret.txt", "plain.txt", ".env"):
+        (place / name).write_text("x")
+    (place / "link").symlink_to(place / "secret.txt")
+    policy = change(cwd=str(place), roots=(str(place),), allow_all_tools=True, deny=rules(deny))
+    assert (decide_shell(command, policy).verdict == "deny") is denied
+
+
+def test_the_files_of_a_pattern_outside_are_asked_about(tmp_path: Path) -> None:
+    place = tmp_path.resolve()
+    (place / "work").mkdir()
+    (place / "outside").write_text("x")
+    (place / "work" / "link").symlink_to(place / "outside")
+    policy = change(cwd=str(place / "work"), roots=(str(place / "work"),))
+    assert decide_shell("cat l*", policy).verdict == "ask"
+    assert decide_shell("cat m*", policy).verdict == "allow"
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("rm -r a; git reset --hard", "It cannot be undone: it deletes recursively."),
+        (
+            'bash -c "$x"; source /dev/stdin',
+            "It is not fixed yet: a script is put together only when it runs.",
+        ),
+        (
+            "PATH=/x ls; LD_PRELOAD=a ls",
+            "It does more than it seems: PATH decides what programs load or run.",
+        ),
+    ],
+)
+def test_the_first_of_several_reasons_is_told(command: str, reason: str) -> None:
+    assert decide_shell(command, POLICY).reason == reason
+
+
+@pytest.mark.parametrize(
+    ("command", "verdict"), [("echo x > /etc/x", "allow"), ("echo x > /etc/xy", "ask")]
+)
+def test_a_rule_that_names_a_file_in_full_lets_it_be_written_elsewhere(
+    command: str, verdict: str
+) -> None:
+    assert decide_shell(command, POLICIES["NAMED"]).verdict == verdict
+
+
+def test_reading_a_whole_folder_by_a_rule_needs_the_fence(tmp_path: Path) -> None:
+    place = tmp_path.resolve()
+    (place / "a").write_text("x")
+    policy = change(roots=("/srv/project",), allow=rules(f"read({place}/)", "shell(frob)"))
+    confined = msgspec.structs.replace(policy, confined=True)
+    for folder in (f"{place}", f"{place}/"):
+        decision = decide_shell(f"cp {folder} b", confined)
+        assert decision.reason.endswith("secrets, which only the fence keeps from a command.")
+        assert decision.verdict == "ask"
+    assert decide_shell(f"cp {place}/a b", confined).verdict == "allow"
