@@ -360,3 +360,22 @@ async def test_a_search_says_that_denied_files_are_left_out(
     result = ToolResult(text="found", kind=kind)
     given = await Permissions(policy).after_tool(make_run([]), pending, result)
     assert given.text == ("found" + LEFT_OUT if left_out else "found")
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "all_paths", "asked"),
+    [
+        ("ls: cannot access '{}': No such file or directory", 2, False, 1),
+        ("ls: cannot access '{}': No such file or directory", 2, True, 0),
+        ("ls: cannot open directory '{}': Permission denied", 0, False, 1),
+        ("cat: cannot open directory '{}': Permission denied", 0, False, 0),
+    ],
+)
+async def test_what_a_command_may_read_and_what_others_print_is_not_taken_for_a_stop(
+    tmp_path: Path, line: str, code: int, all_paths: bool, asked: int
+) -> None:
+    person = Person()
+    policy = msgspec.structs.replace(POLICY, roots=("/srv/project",), allow_all_paths=all_paths)
+    permissions = Permissions(policy, person, fence=Fence())
+    await run_fenced(permissions, make_call("ls a", text=line.format(tmp_path), code=code))
+    assert len(person.asked) == asked

@@ -330,3 +330,37 @@ async def test_a_denial_names_the_rule_or_the_exclusion() -> None:
     assert second["path"] == "/srv/project/a.key"
     assert second["message"] == "The content exclusion '*.key' of acme forbids it."
     assert third == {"kind": "denied-by-rules", "rules": []}
+
+
+def test_a_rule_for_all_commands_says_nothing_about_a_tool_that_writes() -> None:
+    decision = Permissions(change(deny=rules("shell"))).judge(WRITE, "edit")
+    assert (decision.verdict, decision.reason) == (
+        "ask",
+        "No rule allows writing /srv/project/a.py.",
+    )
+
+
+class TrustingKeeper(Keeper):
+    def find_checks(self) -> Sequence[str] | None:
+        return ["make test"]
+
+
+@pytest.mark.parametrize(
+    ("access", "offered"), [(Access(kind="shell", target="touch a"), True), (WRITE, False)]
+)
+async def test_rules_that_belong_together_are_offered_with_a_command_only(
+    access: Access, offered: bool
+) -> None:
+    asked: list[JsonObject] = []
+
+    async def answer(request_id: str, request: JsonObject) -> Answer:
+        asked.append(request)
+        return Answer(kind="approve-once")
+
+    permissions = Permissions(POLICY, answer, TrustingKeeper())
+    await permissions.before_tool(make_run([]), make_call(access))
+    (request,) = asked
+    assert ("everyday" in request) is offered
+    if offered:
+        assert request["everyday"]["title"] == "everyday work on this project"
+        assert "every change of files here" in request["everyday"]["parts"]
