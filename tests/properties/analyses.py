@@ -17,8 +17,8 @@ from trimtab.permissions.shell.verdict.analysis import Analysis, Found
 
 FILE = DATA / "analyses.txt"
 LISTS = (
-    *("addresses", "forbidden", "grammar", "grammar_2", "hazards", "hidden", "hostile"),
-    *("harmless", "ruled", "uncertain"),
+    *("addresses", "forbidden", "grammar", "grammar_2", "grammar_3", "hazards", "hidden"),
+    *("hostile", "harmless", "ruled", "uncertain"),
 )
 MARKED = ("hazards", "hidden")
 """Lists whose lines begin with a mark and a tab."""

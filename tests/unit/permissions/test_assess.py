@@ -123,3 +123,39 @@ def test_an_assessor_that_fails_allows_nothing(assess: object, interpreter: str)
     policy = using(assess, msgspec.structs.replace(POLICY, allow=rules("shell")))
     decision = decide_shell("ls", policy, interpreter)
     assert (decision.verdict, "the assessor" in decision.reason) == ("ask", True)
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_paths_that_an_assessor_names_are_read_or_changed_as_its_commands_are(
+    read_only: bool,
+) -> None:
+    def near(script: str, interpreter: str, identifier: str) -> Assessment:
+        command = AssessedCommand(identifier="Do-It now", read_only=read_only)
+        return Assessment(commands=(command,), possible_paths=("a", "/b"))
+
+    found = read_script("Do-It", using(near), "pwsh")
+    paths = [f"{POLICY.cwd}/a", "/b"]
+    assert found.reads == (paths if read_only else [])
+    assert found.touched == ([] if read_only else paths)
+    assert found.possible_paths == ["a", "/b"]
+    (command,) = found.commands
+    assert (command.base, command.words) == ("Do-It now", ("Do-It", "now"))
+
+
+def test_an_assessor_that_calls_a_command_changing_makes_it_so() -> None:
+    def strict(script: str, interpreter: str, identifier: str) -> Assessment:
+        return Assessment(
+            commands=(
+                AssessedCommand(identifier="cat", read_only=False),
+                AssessedCommand(identifier="ls", read_only=True),
+            ),
+            has_write_file_redirection=True,
+        )
+
+    found = read_script("cat a; ls > out", using(strict))
+    assert [(each.identifier, each.read_only) for each in found.commands] == [
+        ("cat", False),
+        ("ls", True),
+    ]
+    assert found.targets == [f"{POLICY.cwd}/out"]
+    assert read_script("cat a; ls", using(strict)).targets == [None]

@@ -117,3 +117,27 @@ def test_a_bundle_neither_publishes_nor_starts_anything(bundle: Bundle) -> None:
         assert analyse(name, POLICY.cwd).can_be_offered, name
         policy = msgspec.structs.replace(POLICY, allow=(rule,))
         assert decide_shell(name, policy).verdict == "allow"
+
+
+def test_a_bundle_of_which_one_rule_is_missing_is_not_offered_for_it_alone() -> None:
+    checks = ["make test", "make lint"]
+    allowed = msgspec.structs.replace(POLICY, allow=rules("shell(make lint)"))
+    assert find_bundle("make test", ["shell(make test)"], checks, allowed) is None
+    more = ["shell(make test)", "shell(frob)"]
+    assert find_bundle("make test && frob", more, checks, allowed) is None
+    bundle = find_bundle("make test && frob", more, checks, POLICY)
+    assert bundle is not None
+    assert bundle.rules == ("shell(make test)", "shell(make lint)", "shell(frob)")
+
+
+def test_everyday_work_of_which_nothing_else_is_missing_is_not_offered() -> None:
+    everyday = find_everyday("git add a", ["shell(git add)"], [], POLICY)
+    assert everyday is not None
+    rest = tuple(rule for rule in everyday.rules if rule != "shell(git add)")
+    allowed = msgspec.structs.replace(POLICY, allow=rules(*rest))
+    assert find_everyday("git add a", ["shell(git add)"], [], allowed) is None
+    more = ["shell(git add)", "shell(frob)"]
+    assert find_everyday("git add a; frob", more, [], allowed) is None
+    assert find_everyday("frob", ["shell(frob)"], [], POLICY) is None
+    assert find_everyday("git add a", ["shell(git add)"], None, POLICY) is None
+    assert find_everyday("git add a", ["shell(git add)"], [], POLICY, (EVERYDAY,)) is None

@@ -7,7 +7,7 @@ import pytest
 
 from permissionkit import POLICY, rules
 from trimtab.contracts.permission import Rule
-from trimtab.permissions.denied_files import find_denied_reads, search
+from trimtab.permissions.denied_files import find_denied_reads, find_secrets, search
 
 
 @pytest.fixture
@@ -109,3 +109,83 @@ def test_a_path_named_in_full_is_denied_wherever_it_is(tmp_path: Path) -> None:
         POLICY, cwd=ws, roots=(ws,), deny=rules(f"read({secret})", f"read({secret})")
     )
     assert find_denied_reads(policy).paths == (str(secret),)
+
+
+def test_the_secrets_in_granted_folders_are_found_by_name(tmp_path: Path) -> None:
+    place = tmp_path.resolve()
+    for name in ("a/.env", "a/sub/id_rsa", "a/sub/x.txt", "a/.ssh/config", "b/token.txt", "b/c/y"):
+        path = place / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x")
+    (place / "link").symlink_to(place / "a")
+    (place / "zlink").symlink_to(place / "a")
+    folders = [str(place / name) for name in ("link", "a", "zlink", "b")]
+    policy = msgspec.structs.replace(POLICY, roots=(), granted=tuple(folders))
+    found = find_secrets(policy)
+    names = ("a/.env", "a/.ssh", "a/sub/id_rsa", "b/token.txt")
+    assert sorted(found.paths) == [str(place / name) for name in names]
+    assert found.roots == (str(place / "a"), str(place / "b"))
+    working_there = msgspec.structs.replace(policy, roots=(str(place / "b"),))
+    assert str(place / "b/token.txt") not in find_secrets(working_there).paths
+
+
+def test_a_granted_folder_that_is_named_like_a_secret_is_searched(tmp_path: Path) -> None:
+    folder = tmp_path.resolve() / "my-tokens"
+    folder.mkdir()
+    (folder / "a.txt").write_text("x")
+    (folder / "b.pem").write_text("x")
+    policy = msgspec.structs.replace(POLICY, roots=(), granted=(str(folder),))
+    assert find_secrets(policy).paths == (str(folder / "b.pem"),)
+
+
+def test_the_search_goes_on_after_a_denied_folder_a_link_and_a_file(tmp_path: Path) -> None:
+    place = tmp_path.resolve()
+    names = [f"{letter}{number}" for letter in "ab" for number in range(3)]
+    for name in names:
+        (place / name / "keys").mkdir(parents=True)
+        (place / name / "keys" / "inner").mkdir()
+        (place / name / "keys" / "inner" / "keys").write_text("x")
+        (place / name / "plain").write_text("x")
+        (place / name / "way").symlink_to(place)
+    found = search(str(place), rules("read(keys)"), str(place)).found
+    assert sorted(found) == [str(place / name / "keys") for name in names]
+
+
+def test_rules_for_names_are_not_taken_for_paths(tmp_path: Path) -> None:
+    place = tmp_path.resolve()
+    for name in ("+x", ".a", "..b", "UPPER.PEM", "b.pem"):
+        (place / name).write_text("x")
+    deny = rules("read(+x)", "read(.a)", "read(..b)")
+    found = search(str(place), deny, str(place)).found
+    assert sorted(found) == sorted(str(place / name) for name in ("+x", ".a", "..b"))
+    excluded = [Rule("read", "*.pem", "file", str(place)), Rule("read", "+x", "file", str(place))]
+    found = search(str(place), excluded, str(place)).found
+    assert sorted(found) == sorted(str(place / name) for name in ("UPPER.PEM", "b.pem", "+x"))
+
+
+def test_the_working_folder_is_searched_before_the_other_roots(tmp_path: Path) -> None:
+    place = tmp_path.resolve()
+    for name in ("ws/in", "zz/in"):
+        (place / name).mkdir(parents=True)
+    roots = tuple(str(place / name) for name in ("zz", "zz/in", "ws/in", "ws"))
+    policy = msgspec.structs.replace(
+        POLICY, cwd=str(place / "ws"), roots=roots, deny=rules("read(.env)")
+    )
+    searched = find_denied_reads(policy).roots
+    assert searched == tuple(str(place / name) for name in ("ws", "zz", "zz/in"))
+
+
+@pytest.mark.parametrize(("entries", "complete"), [(7, False), (8, True)])
+def test_the_limit_counts_every_entry(tmp_path: Path, entries: int, complete: bool) -> None:
+    for number in range(7):
+        (tmp_path / f"f{number}").write_text("x")
+    result = search(str(tmp_path), rules("read(.env)"), str(tmp_path), entries)
+    assert result.complete is complete
+
+
+def test_the_clock_is_looked_at_from_time_to_time_in_a_large_folder(tmp_path: Path) -> None:
+    for number in range(600):
+        (tmp_path / f"f{number}").touch()
+    assert search(str(tmp_path), rules("read(.env)"), str(tmp_path), max_seconds=60.0).complete
+    late = search(str(tmp_path), rules("read(.env)"), str(tmp_path), max_seconds=0.0)
+    assert not late.complete

@@ -42,6 +42,7 @@ def covered(command: str, policy: Policy) -> bool:
         ("chmod 0755 f", True),
         ("chmod u+x,g-w f", True),
         ("chmod +x f", True),
+        ("chmod -x f", True),
         ("chmod 4755 f", False),
         ("chmod u+s f", False),
         ("chmod -R 755 a", False),
@@ -77,3 +78,10 @@ def test_a_folder_too_large_to_be_searched_may_hold_a_link(policy: Policy) -> No
     assert covered("mv many elsewhere", policy)
     (folder / "one more").touch()
     assert not covered("mv many elsewhere", policy)
+
+
+def test_only_what_is_copied_or_moved_is_searched_for_links(policy: Policy) -> None:
+    place = policy.cwd
+    assert covered(f"cp {place}/f {place}/l", policy)
+    assert not covered(f"cp {place}/l {place}/f", policy)
+    assert covered("cp f l; rm l", policy)

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from permissionkit import POLICY, rules
-from trimtab.permissions.host_questions import HostQuestions, write_address
+from trimtab.permissions.host_questions import HostQuestions, find_missing, write_address
 
 
 class Answering:
@@ -97,3 +97,37 @@ async def test_rules_that_name_the_host_decide_first(
 )
 def test_a_host_and_port_are_written_as_rules_name_them(host: str, port: int, address: str) -> None:
     assert write_address(host, port) == address
+
+
+async def test_a_rule_denies_a_host_by_every_port() -> None:
+    permissions = Answering("approve-once", (), ("url(http://example.com:1)",))
+    hosts, _ = questions(permissions)
+    assert await hosts.ask("example.com", 443, "c1") is False
+    allowed = Answering("reject", ("url(http://example.com)",), ())
+    hosts, _ = questions(allowed)
+    assert await hosts.ask("example.com", 443, "c1") is False
+    assert len(allowed.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("address", "known", "allow", "missing"),
+    [
+        ("https://a.test", ["https://a.test", "https://b.test"], (), ["a", "b"]),
+        ("https://a.test", ["https://a.test", "https://b.test"], ("url(b.test)",), []),
+        ("https://a.test", ["https://a.test"], (), []),
+        ("https://c.test", ["https://a.test", "https://b.test"], (), []),
+        ("https://a.test", [], (), []),
+        (
+            "https://a.test",
+            ["https://a.test", "https://b.test", "https://c.test"],
+            ("url(b.test)", "web_fetch", "shell(curl)"),
+            ["a", "c"],
+        ),
+    ],
+)
+def test_the_hosts_of_a_project_are_offered_together_if_several_are_missing(
+    address: str, known: list[str], allow: tuple[str, ...], missing: list[str]
+) -> None:
+    policy = msgspec.structs.replace(POLICY, allow=rules(*allow))
+    expected = [f"url(https://{name}.test)" for name in missing]
+    assert find_missing(address, known, policy) == expected

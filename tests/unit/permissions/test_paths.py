@@ -7,8 +7,11 @@ import pytest
 
 from trimtab.permissions.paths import (
     LONGEST,
+    fold,
     is_attached_image,
+    is_in_home,
     is_inside,
+    is_own_file,
     is_protected,
     refuse_special,
     resolve,
@@ -106,3 +109,57 @@ def test_only_an_attached_file_that_is_an_image_is_one(tmp_path: Path) -> None:
     assert not is_attached_image(str(top / "gone.png"), known)
     assert not is_attached_image(image, {text})
     assert not is_attached_image(image, ())
+
+
+@pytest.mark.parametrize(
+    ("path", "session", "own", "kept"),
+    [
+        ("/h/s/plan.md", "/h/s", True, False),
+        ("/h/s/files/a", "/h/s", True, False),
+        ("/h/s/events", "/h/s", False, True),
+        ("/h/s", "/h/s", False, True),
+        ("/h/a", "/h/s", False, True),
+        ("/other/s/events", "/other/s", False, True),
+        ("/other/s/plan.md", "/other/s", True, False),
+        ("/other/a", "/other/s", False, False),
+        ("/h/s/plan.md", "", False, True),
+        ("/plan.md", "", False, False),
+        ("plan.md", "", False, False),
+    ],
+)
+def test_the_agents_folders_are_kept_but_for_the_sessions_own_files(
+    path: str, session: str, own: bool, kept: bool
+) -> None:
+    assert is_own_file(path, session) is own
+    assert is_in_home(path, ("/h",), session) is kept
+
+
+@pytest.mark.parametrize(
+    ("path", "refusal"),
+    [
+        ("/proc/1/maps", "/proc/1/maps is not a file but the kernel's (/proc)"),
+        ("/sys/x", "/sys/x is not a file but the kernel's (/sys)"),
+        ("/a/../proc/x", "/a/../proc/x is not a file but the kernel's (/proc)"),
+        ("/processes/x", None),
+        ("/a/proc/x", None),
+        ("/dev/null", "/dev/null is a device"),
+        ("/dev/nothing-there", "/dev/nothing-there is in the folder of devices"),
+        ("/nothing-there", None),
+        ("/", None),
+        ("a\0b", None),
+        ("/" + "y" * LONGEST, "/" + "y" * 99 + "… is too long for a path"),
+        ("/" + "y" * (LONGEST - 1), None),
+    ],
+)
+def test_a_refusal_says_what_is_there(path: str, refusal: str | None) -> None:
+    assert refuse_special(path) == refusal
+
+
+def test_a_path_longer_than_any_is_not_looked_for() -> None:
+    assert resolve("/" + "x" * LONGEST + "\0") == "/" + "x" * LONGEST + "\ufffd"
+
+
+@pytest.mark.skipif(os.uname().sysname != "Linux", reason="other systems take names for equal")
+def test_names_that_differ_in_case_are_two_files_here() -> None:
+    assert fold("/a/B") == "/a/B"
+    assert not is_inside("/A/b", ("/a",))

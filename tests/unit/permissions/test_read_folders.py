@@ -12,7 +12,17 @@ from trimtab.permissions.approvals import describe_cover, generalise, offer_rule
 from trimtab.permissions.assess import read_script
 from trimtab.permissions.decide import decide
 from trimtab.permissions.denied_files import find_secrets
-from trimtab.permissions.read_folders import find_folder, freeze, is_secret
+from trimtab.permissions.read_folders import (
+    SECRETS,
+    covers_below,
+    find_folder,
+    find_granted,
+    find_secret_rules,
+    freeze,
+    is_secret,
+    name_folder,
+    offer_folders,
+)
 from trimtab.permissions.requests import remembered
 from trimtab.permissions.rules import parse_rules
 
@@ -280,3 +290,158 @@ def test_the_agents_own_home_is_never_offered_nor_what_holds_it(policy: Policy) 
     held = msgspec.structs.replace(policy, homes=(f"{policy.home}/.config/app/trimtab",))
     assert not find_folder(f"{policy.home}/.config/app/a.json", held)
     assert find_folder(f"{policy.home}/.config/app/a.json", policy)
+
+
+@pytest.mark.parametrize(
+    ("name", "secret"),
+    [
+        ("keyring", True),
+        ("keyring.db", True),
+        ("my-keyring", False),
+        ("a.pem", True),
+        ("a.pem.txt", False),
+        (".env.local", True),
+        ("environment", False),
+        ("id_rsa.pub", True),
+        ("not_id_rsa", False),
+        ("my-secrets.txt", True),
+        (".bash_history", True),
+        ("history", False),
+        ("cookies.sqlite", True),
+        ("gcloud", True),
+        ("gclouds", False),
+        ("netrc", False),
+        ("shadow-", True),
+        ("eyeshadow", False),
+        ("a/.ssh/b", True),
+    ],
+)
+def test_a_star_in_the_name_of_a_secret_stands_for_anything(name: str, secret: bool) -> None:
+    assert is_secret(f"/x/{name}") is secret
+    assert not is_secret(f"/x/{name}", f"/x/{name}")
+
+
+@pytest.mark.parametrize(
+    ("path", "folder"),
+    [
+        ("/tmp/a/b/c", "/tmp/a"),
+        ("/tmp/a", ""),
+        ("/tmp/a/", "/tmp/a"),
+        ("/var/tmp/a/b", "/var/tmp/a"),
+        ("/var/lib/a/b", "/var/lib/a"),
+        ("/zzz/a/b", "/zzz/a"),
+        ("/opt/a", ""),
+        ("/opt/x/a", "/opt/x"),
+        ("/opt/x[ab]/z", ""),
+        ("/opt/x?y/z", ""),
+        ("/opt/x,y/z", ""),
+        ("/opt/(x)/z", ""),
+        ("/run/user/a/b", ""),
+        ("/root/a/b", ""),
+        ("/home/other/a", ""),
+        ("/opt/.ssh/a", ""),
+        ("/opt/x/token.txt", ""),
+    ],
+)
+def test_the_folder_to_offer_elsewhere(path: str, folder: str) -> None:
+    assert find_folder(path, Policy(cwd="/srv/w", roots=("/srv/w",))) == folder
+    away = Policy(cwd="/srv/w", roots=("/srv/w",), home="/srv/home")
+    assert find_folder(path, away) == folder
+
+
+def test_one_path_without_a_folder_takes_the_whole_offer_back() -> None:
+    policy = Policy(cwd="/srv/w", roots=("/srv/w",))
+    paths = ["/opt/x/a", "/opt/x/b", "/opt/y/a"]
+    assert offer_folders(paths, policy) == ["/opt/x", "/opt/y"]
+    assert offer_folders([*paths, "/opt/a"], policy) is None
+    assert offer_folders([], policy) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "folder"),
+    [
+        (Rule("read", "/a/b/"), "/a/b"),
+        (Rule("read", "/a/../b/"), "/b"),
+        (Rule("read", "/a/b"), ""),
+        (Rule("read", "a/"), ""),
+        (Rule("read", "/"), ""),
+        (Rule("read", None), ""),
+        (Rule("write", "/a/"), ""),
+        (Rule("read", "/a/", root="/a"), ""),
+    ],
+)
+def test_only_a_full_path_with_a_slash_at_its_end_names_a_folder(rule: Rule, folder: str) -> None:
+    assert name_folder(rule) == folder
+
+
+@pytest.mark.parametrize(
+    ("path", "covered"),
+    [("/a/b", True), ("/a/b/c", True), ("/a/bc", False), ("/a", False), ("/a/b/.env", False)],
+)
+def test_a_folder_covers_itself_and_what_is_below_but_secrets(path: str, covered: bool) -> None:
+    assert covers_below("/a/b", path) is covered
+    assert covers_below("/a/b/", path) is (covered and path != "/a/b")
+
+
+def test_the_rules_that_hide_secrets_name_each_of_them_in_each_folder() -> None:
+    given = list(find_secret_rules(("/a", "/b")))
+    assert [rule.argument for rule in given] == [*SECRETS, *SECRETS]
+    assert {(rule.kind, rule.source) for rule in given} == {("read", "secrets")}
+    assert [rule.root for rule in given] == ["/a"] * len(SECRETS) + ["/b"] * len(SECRETS)
+
+
+def test_what_rules_let_be_read_outside_is_named_once(tmp_path: Path) -> None:
+    place = tmp_path.resolve()
+    (place / "file").write_text("x")
+    (place / "folder").mkdir()
+    allow = (
+        Rule("read", "/opt/x/"),
+        Rule("read", str(place / "file")),
+        Rule("read", str(place / "folder")),
+        Rule("read", None),
+        Rule("write", "/opt/y/"),
+    )
+    policy = Policy(cwd="/srv/w", roots=("/srv/w",), readable=("/opt/x/in",), allow=allow)
+
+    def granted(*paths: str) -> tuple[str, ...]:
+        return find_granted(paths, policy)
+
+    assert granted("/opt/x/a", "/opt/x/b") == ("/opt/x",)
+    assert granted("/opt/x/in/a") == ()
+    assert granted("/opt/y/a", "/srv/w/a") == ()
+    assert granted(str(place / "file"), "/opt/x") == ("/opt/x", str(place / "file"))
+    assert granted(str(place / "folder")) == ()
+
+
+@pytest.mark.parametrize(
+    ("rule", "argument"),
+    [
+        (Rule("read", "/a/./b/", "flag"), "/a/b/"),
+        (Rule("read", "/a/./b", "flag"), "/a/b"),
+        (Rule("read", "/a/./b/", "/repo/rules"), "/a/b"),
+        (Rule("read", "/a/./b/", "/home/me/rules"), "/a/b/"),
+        (Rule("write", "/a/./b", "flag"), "/a/b"),
+        (Rule("read", "/", "flag"), "/"),
+        (Rule("read", "a/./b", "flag"), "a/./b"),
+        (Rule("shell", "/a/./b", "flag"), "/a/./b"),
+        (Rule("url", "/a/./b", "flag"), "/a/./b"),
+        (Rule("read", "/a/./b", "flag", root="/a"), "/a/./b"),
+        (Rule("read", None, "flag"), None),
+    ],
+)
+def test_full_paths_in_rules_are_resolved_once(rule: Rule, argument: str | None) -> None:
+    (frozen,) = freeze([rule], ("/home/me",))
+    assert frozen.argument == argument
+    assert (frozen.kind, frozen.source) == (rule.kind, rule.source)
+
+
+@pytest.mark.parametrize("pattern", ["*.md", "a?.md", "[ab].md", "y*/z"])
+def test_the_folder_of_a_pattern_is_the_one_in_which_it_begins_to_match(
+    tmp_path: Path, pattern: str
+) -> None:
+    folder = tmp_path.resolve() / "x" / "yy"
+    folder.mkdir(parents=True)
+    policy = Policy(cwd="/srv/w", roots=("/srv/w",))
+    whole = find_folder(str(folder), policy)
+    assert whole
+    assert find_folder(f"{folder}/{pattern}", policy) == whole

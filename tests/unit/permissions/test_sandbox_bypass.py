@@ -185,3 +185,58 @@ def test_a_command_runs_outside_only_if_all_of_it_may(command: str, outside: boo
 def test_a_rule_that_lets_commands_out_allows_nothing_by_itself() -> None:
     policy = msgspec.structs.replace(POLICY, allow=(Rule("outside", "ssh"),))
     assert decide_shell("ssh a", policy).verdict == "ask"
+
+
+@pytest.mark.parametrize(
+    ("kind", "policy", "outcome"),
+    [
+        ("approve-once", POLICY, "approved"),
+        ("reject", POLICY, "denied-interactively-by-user"),
+        ("approve-once", CONFINED, "approved"),
+        ("reject", CONFINED, "denied-interactively-by-user"),
+        ("approve-for-session", CONFINED, "approved-for-session"),
+    ],
+)
+async def test_the_question_and_its_outcome_are_recorded(
+    kind: str, policy: Policy, outcome: str
+) -> None:
+    asked: list[JsonObject] = []
+
+    async def ask(request_id: str, request: JsonObject) -> Answer:
+        asked.append(request)
+        return Answer(kind=kind)
+
+    permissions = Permissions(policy, ask)
+    bypass = SandboxBypass(policy, ask, permissions)
+    replies = [{"tools": [call(text="ssh a")]}, "done"]
+    session = await drained(make_run(replies, "go", tools=[Shell()], processors=[bypass]))
+    (request,) = asked
+    assert request["canOfferSessionApproval"] is False
+    assert ("suggestedRules" in request) is policy.confined
+    (completed,) = session.of("permission.completed")
+    assert completed.result["kind"] == outcome
+    assert completed.decision_source == "human_response"
+    lasting = [rule for rule in permissions.policy.allow if rule.kind == "outside"]
+    assert bool(lasting) is (kind == "approve-for-session")
+
+
+@pytest.mark.parametrize(
+    ("allow", "offered"),
+    [
+        ((), True),
+        ((Rule("shell", "docker ps"),), True),
+        ((Rule("write", "docker ps"),), True),
+        ((Rule("outside", "docker ps"),), False),
+    ],
+)
+def test_a_command_that_is_let_out_already_brings_no_bundle(
+    allow: tuple[Rule, ...], offered: bool
+) -> None:
+    policy = msgspec.structs.replace(CONFINED, allow=allow)
+    approval = {"commandIdentifiers": ["docker ps"]}
+    assert (find_outside_bundle("docker ps", approval, policy) is not None) is offered
+
+
+def test_a_refused_write_outside_what_is_writable_is_the_sandboxs_doing() -> None:
+    text = "touch: cannot touch '/nowhere/a': No such file or directory\n<exited with exit code 1>"
+    assert not was_stopped(text, POLICY)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from trimtab.permissions.urls import matches_url
+from trimtab.permissions.urls import matches_url, parse_pattern
 
 
 @pytest.mark.parametrize(
@@ -16,14 +16,22 @@ def test_a_machine_is_recognised_by_any_spelling_of_its_number(host: str) -> Non
 @pytest.mark.parametrize(
     "path",
     ["/safe/../admin", "/safe/%2e%2e/admin", "/safe/%2E%2E%2Fadmin", "/safe/..%2fadmin",
-     "/safe/%252e%252e/admin", "/safe/..;/admin", "/safe/..%5cadmin", "/safe/.."],
+     "/safe/%252e%252e/admin", "/safe/%25252e%25252e/admin", "/safe/..;/admin", "/safe/..%5cadmin", "/safe/.."],
 )  # fmt: skip
 def test_a_path_that_climbs_out_is_not_allowed_by_the_folder_it_names(path: str) -> None:
     assert not matches_url("https://a.test/safe", f"https://a.test{path}")
 
 
 @pytest.mark.parametrize(
-    "path", ["/safe", "/safe/a..b", "/safe/x?up=../..", "/safe/...", "/safe#.."]
+    "path",
+    [
+        "/safe",
+        "/safe/%2525252e%2525252e/x",
+        "/safe/a..b",
+        "/safe/x?up=../..",
+        "/safe/...",
+        "/safe#..",
+    ],
 )
 def test_a_path_below_an_allowed_one_is_allowed(path: str) -> None:
     assert matches_url("https://a.test/safe", f"https://a.test{path}")
@@ -33,3 +41,89 @@ def test_a_rule_that_denies_counts_for_the_path_that_is_meant() -> None:
     meant = "https://a.test/other/../%73ecret//x"
     assert matches_url("https://a.test/secret/x", meant, denies=True)
     assert not matches_url("https://a.test/secret/x", meant)
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("*", ("*", "*", "*", "/")),
+        ("a.test", ("https", "a.test", "443", "/")),
+        ("http://a.test", ("http", "a.test", "80", "/")),
+        ("HTTP://A.Test.", ("http", "a.test", "80", "/")),
+        ("ftp://a.test/x", ("ftp", "a.test", "21", "/x")),
+        ("gopher://a.test", ("gopher", "a.test", "", "/")),
+        ("https://a.test:8443/x?y#z", ("https", "a.test", "8443", "/x?y#z")),
+        ("https://u:p@a.test?x", ("https", "a.test", "443", "?x")),
+        ("https://*.a.test", ("https", "*.a.test", "443", "/")),
+        ("https://[::1]", ("https", "[::1]", "443", "/")),
+        ("https://[::1]:80", ("https", "[::1]", "80", "/")),
+        ("https://[0:0::1]", ("https", "[::1]", "443", "/")),
+        ("https://[::ffff:127.0.0.1]", ("https", "127.0.0.1", "443", "/")),
+        ("https://a%2Etest", ("https", "a.test", "443", "/")),
+        ("https://bücher.test", ("https", "xn--bcher-kva.test", "443", "/")),
+        ("https://1.2.3.4", ("https", "1.2.3.4", "443", "/")),
+        ("https://1.2.3.256", ("https", "1.2.3.256", "443", "/")),
+        ("https://256.1", ("https", "256.1", "443", "/")),
+        ("https://255.1", ("https", "255.0.0.1", "443", "/")),
+        ("https://1.16777215", ("https", "1.255.255.255", "443", "/")),
+        ("https://1.16777216", ("https", "1.16777216", "443", "/")),
+        ("https://4294967295", ("https", "255.255.255.255", "443", "/")),
+        ("https://4294967296", ("https", "4294967296", "443", "/")),
+        ("https://1.2.3.4.5", ("https", "1.2.3.4.5", "443", "/")),
+        ("https://010.8.08.1", ("https", "8.8.8.1", "443", "/")),
+        ("https://0x10.1.1.1", ("https", "16.1.1.1", "443", "/")),
+        ("https://0.0.0.0", ("https", "0.0.0.0", "443", "/")),
+    ],
+)
+def test_a_pattern_is_brought_to_one_form(text: str, address: tuple[str, ...]) -> None:
+    assert parse_pattern(text) == address
+
+
+@pytest.mark.parametrize(
+    "text", ["", "https://", "a b.test", "https://a\\b", "a.test\x7f", "a*.test", "[x]", "[::1"]
+)
+def test_what_is_no_address_is_no_pattern(text: str) -> None:
+    assert parse_pattern(text) is None
+
+
+@pytest.mark.parametrize(
+    ("pattern", "url", "allows", "denies"),
+    [
+        ("*", "gopher://a.test:1/x", True, True),
+        ("a.test", "https://a.test/x", True, True),
+        ("a.test", "http://a.test/x", False, True),
+        ("a.test", "https://a.test:8443/x", False, True),
+        ("a.test", "https://b.a.test", False, False),
+        ("a.test", "https://ba.test", False, False),
+        ("*.a.test", "https://b.a.test", True, True),
+        ("*.a.test", "https://a.test", False, True),
+        ("*.a.test", "https://ba.test", False, False),
+        ("https://*", "https://a.test", True, True),
+        ("https://*", "http://a.test", False, True),
+        ("a.test/x", "https://a.test/x", True, True),
+        ("a.test/x", "https://a.test/x/y", True, True),
+        ("a.test/x", "https://a.test/x?y", True, True),
+        ("a.test/x", "https://a.test/x#y", True, True),
+        ("a.test/x", "https://a.test/xy", False, False),
+        ("a.test/x", "https://a.test/", False, False),
+        ("a.test/x/", "https://a.test/x", True, True),
+        ("a.test/x/", "https://a.test/x/y", True, True),
+        ("a.test/x*", "https://a.test/x/y", True, True),
+        ("a.test/*", "https://a.test/y", True, True),
+        ("a.test/x", "https://a.test/y/../x", False, True),
+        ("a.test/x", "https://a.test/y/z/../../x", False, True),
+        ("a.test/y/x", "https://a.test/y/z/../x", False, True),
+        ("a.test/x", "https://a.test//./x", False, True),
+        ("a.test/x", "https://a.test/%78", False, True),
+        ("a.test/x", "https://a.test/x?a#..", True, True),
+        ("not an address", "https://a.test", False, True),
+        ("a.test", "https://a.test/ x", False, True),
+        ("*.a.test", "see A.TEST here", False, True),
+        ("b.test", "https://a.test/ x", False, False),
+    ],
+)
+def test_a_pattern_covers_an_address_or_not(
+    pattern: str, url: str, allows: bool, denies: bool
+) -> None:
+    assert matches_url(pattern, url) is allows
+    assert matches_url(pattern, url, denies=True) is denies
