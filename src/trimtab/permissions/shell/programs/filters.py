@@ -98,12 +98,21 @@ class _Sed:
         return False
 
     def _read_line(self, command: str) -> bool:
-        stops = {"b": ";\n}", "t": ";\n}", "T": ";\n}", ":": ";\n"}.get(command, "\n")
-        while self._peek() and self._peek() not in stops:
+        if command in "btT:":
+            return self._read_label()
+        while self._peek() and self._peek() != "\n":
             if command in "aic" and self._peek() == "\\":
                 self.pos += 1
             self.pos += 1
         return True
+
+    def _read_label(self) -> bool:
+        """Read a label, which a blank ends as well: a command may follow it."""
+        self._skip(" \t")
+        while self._peek() and self._peek() not in ";\n} \t":
+            self.pos += 1
+        self._skip(" \t")
+        return self._ends()
 
     def _read_substitution(self, command: str) -> bool:
         delimiter = self.text[self.pos]

@@ -97,6 +97,8 @@ class Places:
             _, equals, value = text.partition("=")
             attached = [text[2:]] if text[2:3] in ("/", "~", ".") and text[2:] != "/" else []
             candidates = [value] if equals else attached
+            if os.pardir in text.split("/"):  # behind `--` it is a path
+                candidates.append(text)
         elif "=" in text and not _URL.match(text):
             candidates.append(text.partition("=")[2])
         return [candidate for candidate in candidates if self._is_path(candidate)]
