@@ -57,7 +57,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     readable: tuple[str, ...] = ()
     """Folders outside the roots that may be read: the folders of the model's skills."""
     granted: tuple[str, ...] = ()
-    """What the fenced commands under way read by rules for reading, apart from secrets in it."""
+    """Places that fenced commands under way read by rules for reading, apart from their secrets."""
     images: tuple[str, ...] = ()
     """Paths of files that a person attached to a prompt: read without asking if they are images."""
     git_programs: str = ""
