@@ -44,7 +44,7 @@ _UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f(),*?\[\]{}\\]")
 
 def is_secret(path: str, folder: str = "") -> bool:
     """Return True if a name in a path, below a folder, is one that secrets have."""
-    names = path[len(folder) :].casefold()
+    names = path.removeprefix(folder).casefold()
     return _WITHIN.search(names) is not None or any(
         name in _EXACT or name.startswith(_STARTS) or name.endswith(_ENDS)
         for name in names.split(os.sep)

@@ -445,3 +445,9 @@ def test_the_folder_of_a_pattern_is_the_one_in_which_it_begins_to_match(
     whole = find_folder(str(folder), policy)
     assert whole
     assert find_folder(f"{folder}/{pattern}", policy) == whole
+
+
+@pytest.mark.parametrize("path", ["/etc/shadow", "/opt/.netrc", "/home/someone/.netrc"])
+def test_no_rule_is_offered_for_a_secret_wherever_it_is(path: str) -> None:
+    policy = Policy(cwd="/srv/w", roots=("/srv/w",), home="/home/someone")
+    assert generalise(Access(kind="read", target=path), None, policy) is None
