@@ -121,6 +121,17 @@ class EchoTool:
         return ToolResult(text=f"echo {args['text']}")
 
 
+class TouchingTool(EchoTool):
+    """Would touch what it is given here."""
+
+    def __init__(self, *accesses: Access) -> None:
+        super().__init__()
+        self._accesses = accesses
+
+    def access(self, args: Args, ctx: ToolContext) -> Sequence[Access]:
+        return self._accesses
+
+
 def call(name: str = "echo", **arguments: Any) -> dict[str, Any]:
     """A tool call for a script."""
     return {"name": name, "arguments": arguments}

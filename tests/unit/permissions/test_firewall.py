@@ -1,24 +1,12 @@
 """Tools that fetch addresses themselves are held to the sandbox's hosts."""
 
-from typing import Any
-
 import pytest
 
-from loopkit import EchoTool, make_run
+from loopkit import TouchingTool, make_run
 from trimtab.contracts.messages import ToolCall
 from trimtab.contracts.processor import PendingCall
 from trimtab.contracts.tool import Access, ToolResult
 from trimtab.permissions.firewall import Firewall
-
-
-class Touching(EchoTool):
-    def __init__(self, *accesses: Access) -> None:
-        super().__init__()
-        self._accesses = accesses
-
-    def access(self, args: Any, ctx: Any) -> Any:
-        return self._accesses
-
 
 URL = Access(kind="url", target="https://evil.example/x", mutates=False)
 FINE = Access(kind="url", target="https://fine.example", mutates=False)
@@ -34,7 +22,7 @@ async def test_an_address_that_may_not_be_reached_is_refused(
 ) -> None:
     firewall = Firewall(lambda address: "it is not listed" if "evil" in address else "")
     pending = PendingCall(
-        call=ToolCall(id="c", name="x", arguments=""), tool=Touching(*accesses), args={}
+        call=ToolCall(id="c", name="x", arguments=""), tool=TouchingTool(*accesses), args={}
     )
     verdict = await firewall.before_tool(make_run([]), pending)
     if not refused:

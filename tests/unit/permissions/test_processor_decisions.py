@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from loopkit import EchoTool, make_run
+from loopkit import TouchingTool, make_run
 from permissionkit import POLICY, rules
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.messages import ToolCall
@@ -18,15 +18,6 @@ from trimtab.permissions.processor import Permissions
 COMMAND = Access(kind="shell", target="make deploy")
 HARMLESS = Access(kind="read", target="/srv/project/a.py", mutates=False)
 DESTRUCTIVE = Access(kind="shell", target="rm -rf /")
-
-
-class Touching(EchoTool):
-    def __init__(self, access: Access) -> None:
-        super().__init__()
-        self._access = access
-
-    def access(self, args: Any, ctx: Any) -> Any:
-        return [self._access]
 
 
 class Person:
@@ -52,7 +43,7 @@ async def decide(
     permissions = Permissions(policy, person, hook=hook)
     pending = PendingCall(
         call=ToolCall(id="c1", name="echo", arguments=""),
-        tool=Touching(access),
+        tool=TouchingTool(access),
         args={},
         hook_verdict=verdict,
     )

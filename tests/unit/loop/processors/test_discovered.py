@@ -1,24 +1,19 @@
 """Instructions for a path, told when a tool first touches it."""
 
-from typing import Any
-
-from loopkit import EchoTool, make_run
+from loopkit import TouchingTool, make_run
 from trimtab.contracts.customization import Instruction
 from trimtab.contracts.messages import ToolCall
 from trimtab.contracts.processor import PendingCall
 from trimtab.contracts.tool import Access, ToolResult
 from trimtab.loop.processors.discovered import DiscoveredInstructions
 
-
-class Touching(EchoTool):
-    def access(self, args: Any, ctx: Any) -> Any:
-        return [
-            Access(kind="shell", target="cat a.py"),
-            Access(kind="read", target="src/a.py", mutates=False),
-            Access(kind="write", target="src/b.py"),
-            Access(kind="read", target="", mutates=False),
-            Access(kind="url", target="https://a.example"),
-        ]
+TOUCHED = (
+    Access(kind="shell", target="cat a.py"),
+    Access(kind="read", target="src/a.py", mutates=False),
+    Access(kind="write", target="src/b.py"),
+    Access(kind="read", target="", mutates=False),
+    Access(kind="url", target="https://a.example"),
+)
 
 
 def instruction(text: str, description: str = "") -> Instruction:
@@ -41,7 +36,7 @@ async def test_each_path_that_is_read_or_written_brings_its_instructions() -> No
 
     run, result = make_run([]), ToolResult(text="x")
     pending = PendingCall(
-        call=ToolCall(id="c", name="look", arguments=""), tool=Touching(), args={}
+        call=ToolCall(id="c", name="look", arguments=""), tool=TouchingTool(*TOUCHED), args={}
     )
     processor = DiscoveredInstructions(touch, lambda found: f"[{found.text}]")
     assert await processor.after_tool(run, pending, result) is result

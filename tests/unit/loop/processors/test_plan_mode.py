@@ -1,24 +1,12 @@
 """Plan mode and read-only agents: what is refused, and in which words."""
 
-from typing import Any
-
 import pytest
 
-from loopkit import EchoTool, make_run
+from loopkit import TouchingTool, make_run
 from trimtab.contracts.messages import ToolCall
 from trimtab.contracts.processor import PendingCall
 from trimtab.contracts.tool import Access, ToolResult
 from trimtab.loop.processors.plan_mode import PlanMode
-
-
-class Touching(EchoTool):
-    def __init__(self, *accesses: Access) -> None:
-        super().__init__()
-        self._accesses = accesses
-
-    def access(self, args: Any, ctx: Any) -> Any:
-        return self._accesses
-
 
 READ = Access(kind="read", target="a.py", mutates=False)
 WRITE = Access(kind="write", target="b.py")
@@ -27,7 +15,7 @@ NAMELESS = Access(kind="shell", target="")
 
 async def judge(mode: str, *accesses: Access, read_only: bool = False) -> PendingCall | ToolResult:
     pending = PendingCall(
-        call=ToolCall(id="c", name="echo", arguments=""), tool=Touching(*accesses), args={}
+        call=ToolCall(id="c", name="echo", arguments=""), tool=TouchingTool(*accesses), args={}
     )
     processor = PlanMode(lambda access: access.mutates, lambda: read_only)
     return await processor.before_tool(make_run([], mode=mode), pending)
