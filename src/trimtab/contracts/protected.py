@@ -1,15 +1,22 @@
 """Names of files and folders that can cause code to run later."""
 
-NAMES = frozenset(
+AGENT_FOLDERS = frozenset(
+    (
+        *(".claude", ".agents", ".copilot", ".codex", ".cursor", ".gemini", ".windsurf"),
+        *(".continue", ".opencode", ".kiro"),
+    )
+)
+"""Folders in which coding agents keep their configuration, in a project and in the home."""
+
+NAMES = AGENT_FOLDERS | frozenset(
     (
         *(".git", ".gitmodules", ".gitconfig", ".mcp.json", ".vscode", ".idea", ".husky", ".envrc"),
         *(".lsp.json",),
         *(".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile"),
         *(".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc"),
         *(".login", ".logout", ".inputrc", ".xprofile", ".xinitrc", ".xsessionrc"),
-        *(".claude", ".agents", ".copilot", ".codex", ".cursor", ".gemini", ".windsurf"),
-        *(".continue", ".aider.conf.yml", ".devcontainer", ".ssh", ".netrc", ".pam_environment"),
-        *(".opencode", ".kiro", ".exrc", ".gdbinit", ".lldbinit"),
+        *(".aider.conf.yml", ".devcontainer", ".ssh", ".netrc", ".pam_environment"),
+        *(".exrc", ".gdbinit", ".lldbinit"),
     )
 )
 """Protected in any folder."""

@@ -68,13 +68,26 @@ def _has_other_names(path: str) -> bool:
 
 
 def _is_protected(path: str) -> bool:
-    from trimtab.contracts.protected import NAMES, TAILS
+    from trimtab.contracts.protected import AGENT_FOLDERS, NAMES, TAILS
 
     folded = path.translate(_INVISIBLE).casefold()
     parts = [part.rstrip(". ") or part for part in folded.split(os.sep) if part]
+    if "worktrees" in parts:
+        parts = _leave_worktrees(parts, AGENT_FOLDERS)
     if any(part in NAMES for part in parts):
         return True
     return any(pair in TAILS for pair in pairwise(parts))
+
+
+def _leave_worktrees(parts: list[str], agents: Collection[str]) -> list[str]:
+    """Return what stands below the last worktree that an agent keeps among its own files.
+
+    Such a worktree (`.claude/worktrees/NAME`) is a checkout like any other.
+    """
+    for end in range(len(parts) - 1, 1, -1):
+        if parts[end - 1] == "worktrees" and parts[end - 2] in agents:
+            return parts[end + 1 :]
+    return parts
 
 
 def refuse_special(path: str) -> str | None:

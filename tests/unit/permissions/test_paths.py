@@ -61,6 +61,16 @@ def test_a_path_is_inside_by_where_it_leads(tmp_path: Path, path: str, inside: b
         (".vscode/settings.json", True),
         ("src/app.py", False),
         ("git/hooks/x", False),
+        (".claude/worktrees/fix/src/a.py", False),
+        (".claude/worktrees/fix", False),
+        (".claude/worktrees", True),
+        (".claude/worktrees/fix/.claude/settings.json", True),
+        (".claude/worktrees/fix/.git", True),
+        (".claude/worktrees/fix/.claude/worktrees/two/a", False),
+        (".claude/worktrees/../settings.json", True),
+        (".Claude/Worktrees/fix/.husky/pre-commit", True),
+        ("worktrees/.claude/a", True),
+        (".vscode/worktrees/fix/a", True),
     ],
 )
 def test_names_that_make_something_run_are_protected(
