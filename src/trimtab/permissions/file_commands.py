@@ -6,19 +6,25 @@ protected.
 
 import os
 import re
+import sys
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 
 from trimtab.contracts.permission import Policy
 from trimtab.permissions.paths import is_inside, is_protected
+from trimtab.permissions.shell.programs.filters import sed_is_plain
 from trimtab.permissions.shell.verdict.analysis import Analysis, Found
 
-COMMANDS = frozenset(("mkdir", "touch", "cp", "mv", "rm", "rmdir", "unlink", "chmod"))
+COMMANDS = frozenset(("mkdir", "touch", "cp", "mv", "rm", "rmdir", "unlink", "chmod", "sed", "tee"))
 COPYING = frozenset(("cp", "mv"))
 """Those that put a link in a new place, if they are given one."""
 MAX_ENTRIES = 2000
 """The number of entries of folders that are searched for links."""
 _MODE = re.compile(r"0?[0-7]{3}|[ugoa]*[-+=][rwxX]+(?:,[ugoa]*[-+=][rwxX]+)*")
 """A mode without the bits by which a program gets the rights of its owner."""
+_SED_OPTION = re.compile(r"-[Ernsz]*(?:i(?:\.\w+)?|e)?|--in-place(?:=\.\w+)?")
+"""Options of sed that it edits files by; a backup stays beside the file."""
+_TEE_OPTION = re.compile(r"-[aip]+|--append")
 
 
 def changes_named_files(identifiers: Sequence[str], analysis: Analysis, policy: Policy) -> bool:
@@ -26,7 +32,7 @@ def changes_named_files(identifiers: Sequence[str], analysis: Analysis, policy: 
     if not COMMANDS.issuperset(identifiers) or not analysis.touched or analysis.unsure:
         return False
     found = [command for command in analysis.commands if command.identifier in identifiers]
-    if not all(command.literal and _sets_plain_mode(command) for command in found):
+    if not all(command.literal and _is_plain_call(command) for command in found):
         return False
     if not are_changeable(analysis.touched, policy):
         return False
@@ -39,13 +45,36 @@ def are_changeable(paths: Iterable[str], policy: Policy) -> bool:
     return all(is_inside(path, policy.roots) and not is_protected(path) for path in paths)
 
 
-def _sets_plain_mode(found: Found) -> bool:
-    """Return False for `chmod` with an option, or with a mode that is more than access rights."""
-    if found.identifier != "chmod":
-        return True
+def _is_plain_call(found: Found) -> bool:
+    """Return False for a call whose options or script do more than change the files it names."""
     words = found.words[1:]
-    plain = bool(words) and _MODE.fullmatch(words[0]) is not None
-    return plain and not any(word.startswith("-") for word in words[1:])
+    match found.identifier:
+        case "chmod":
+            plain = bool(words) and _MODE.fullmatch(words[0]) is not None
+            return plain and not any(word.startswith("-") for word in words[1:])
+        case "sed":
+            return _edits_in_place(words)
+        case "tee":
+            return all(_TEE_OPTION.fullmatch(word) for word in words if word.startswith("-"))
+        case _:
+            return True
+
+
+def _edits_in_place(words: Sequence[str]) -> bool:
+    """Return True if `sed` is given options that only edit, and scripts that only transform.
+
+    The sed of macOS takes the word behind a bare `-i` as the ending of backups: only an empty one
+    leaves no doubt which word is the script.
+    """
+    options = [word for word in words if word.startswith("-")]
+    scripts = [text for option, text in pairwise(words) if re.fullmatch(r"-[Ernsz]*e", option)]
+    operands = [word for word in words if word and not word.startswith("-")]
+    if sys.platform == "darwin" and any(
+        before.endswith("i") and word for before, word in pairwise(words) if before[:1] == "-"
+    ):
+        return False
+    named = scripts or operands[:1]
+    return all(map(_SED_OPTION.fullmatch, options)) and all(map(sed_is_plain, named))
 
 
 def _find_sources(commands: Iterable[Found], paths: Iterable[str]) -> list[str]:

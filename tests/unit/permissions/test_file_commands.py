@@ -1,5 +1,6 @@
 """Commands that a rule for writing covers."""
 
+import sys
 from pathlib import Path
 
 import msgspec
@@ -62,12 +63,36 @@ def covered(command: str, policy: Policy) -> bool:
         ("cp -t d l", False),
         ("cp -t d f", True),
         ("rm l", True),
+        ("sed -i '' 's/a/b/' f", True),
+        ("sed -i.bak -E 's/a/b/' f", True),
+        ("sed -i.bak -n -e '1d' -e 's/a/b/g' f", True),
+        ("sed --in-place=.old 's/a/b/' f", True),
+        ("sed -i '' 's/a/b/w x' f", False),
+        ("sed -i.bak 's/a/b/e' f", False),
+        ("sed -i.bak -e 's/a/b/' -e 'w x' f", False),
+        ("sed -i.bak -f script f", False),
+        ("sed -i/etc/x 's/a/b/' f", False),
+        ("sed -i'../*' 's/a/b/' f", False),
+        ("sed -i.bak 's/a/b/' ../f", False),
+        ("sed -i.bak 's/a/b/' .git/config", False),
+        ("sed -i.bak --follow-symlinks 's/a/b/' f", False),
+        ('sed -i.bak "s/a/$x/" f', False),
+        ("echo hi | tee f", False),
+        ("tee -a f", True),
+        ("tee --output-error=warn f", False),
+        ("tee ../f", False),
     ],
 )
 def test_only_literal_changes_of_files_inside_are_covered(
     policy: Policy, command: str, plain: bool
 ) -> None:
     assert covered(command, policy) is plain
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="its sed reads -i otherwise")
+def test_a_bare_i_of_sed_is_no_ending_of_backups_here(policy: Policy) -> None:
+    assert covered("sed -i 's/a/b/' f", policy)
+    assert not covered("sed -i 'w x' f", policy)
 
 
 def test_a_folder_too_large_to_be_searched_may_hold_a_link(policy: Policy) -> None:
