@@ -8,6 +8,7 @@ from itertools import islice
 from trimtab.contracts.permission import Decision, Policy, Rule
 from trimtab.permissions.assess import read_script
 from trimtab.permissions.denied_files import denies_some_reads, search
+from trimtab.permissions.fetches import find_fetch_rules
 from trimtab.permissions.file_commands import changes_named_files
 from trimtab.permissions.paths import (
     is_in_home,
@@ -225,7 +226,7 @@ def _ask_by_nature(analysis: Analysis) -> Decision | None:
 
 def _judge_commands(analysis: Analysis, policy: Policy, text: str) -> Decision:
     required = [found for found in analysis.commands if not found.shadow]
-    rules = [_find_rule(found, policy) for found in required]
+    rules = [_find_rule(found, policy) or _find_url_rule(found, policy) for found in required]
     missing = [
         found.identifier
         for found, rule in zip(required, rules, strict=True)
@@ -283,6 +284,10 @@ def _find_deleters(analysis: Analysis) -> list[Found]:
 
 def _find_rule(found: Found, policy: Policy) -> Rule | None:
     return next((rule for rule in policy.allow if matches_command(rule, found)), None)
+
+
+def _find_url_rule(found: Found, policy: Policy) -> Rule | None:
+    return next(iter(find_fetch_rules(found, policy.allow)), None)
 
 
 def _judge_targets(analysis: Analysis, policy: Policy) -> Decision | None:

@@ -22,13 +22,17 @@ class Address(NamedTuple):
 
 
 def parse_pattern(text: str) -> Address | None:
-    """A pattern: a bare domain means https; `*` stands for any host, `*.` for subdomains."""
+    """A pattern: a bare domain means https; `*` stands for any host, `*.` for subdomains.
+
+    `:*` behind the host stands for any port.
+    """
     if text == "*":
         return Address("*", "*", "*", "/")
-    address = _parse(text)
+    any_port = re.match(r"[^/?#]*[^/?#:]:\*(?=[/?#]|$)", text.partition("://")[2] or text)
+    address = _parse(text.replace(":*", "", 1) if any_port else text)
     if address is None or not _HOST.fullmatch(address.host):
         return None
-    return address
+    return address._replace(port="*") if any_port else address
 
 
 def _parse(text: str) -> Address | None:
@@ -100,7 +104,7 @@ def matches_url(pattern: str, url: str, *, denies: bool = False) -> bool:
         return denies and wanted.host.removeprefix("*.") in url.lower()
     if not _covers_host(wanted.host, given.host, denies=denies):
         return False
-    same_origin = (wanted.scheme, wanted.port) == (given.scheme, given.port)
+    same_origin = wanted.scheme == given.scheme and wanted.port in (given.port, "*")
     if not (denies or same_origin or wanted.scheme == "*"):
         return False
     path = _normal_path(given.path) if denies else given.path

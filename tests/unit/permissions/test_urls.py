@@ -73,6 +73,9 @@ def test_a_rule_that_denies_counts_for_the_path_that_is_meant() -> None:
         ("https://010.8.08.1", ("https", "8.8.8.1", "443", "/")),
         ("https://0x10.1.1.1", ("https", "16.1.1.1", "443", "/")),
         ("https://0.0.0.0", ("https", "0.0.0.0", "443", "/")),
+        ("http://localhost:*", ("http", "localhost", "*", "/")),
+        ("a.test:*/x", ("https", "a.test", "*", "/x")),
+        ("http://[::1]:*", ("http", "[::1]", "*", "/")),
     ],
 )
 def test_a_pattern_is_brought_to_one_form(text: str, address: tuple[str, ...]) -> None:
@@ -80,7 +83,20 @@ def test_a_pattern_is_brought_to_one_form(text: str, address: tuple[str, ...]) -
 
 
 @pytest.mark.parametrize(
-    "text", ["", "https://", "a b.test", "https://a\\b", "a.test\x7f", "a*.test", "[x]", "[::1"]
+    "text",
+    [
+        "",
+        "https://",
+        "a b.test",
+        "https://a\\b",
+        "a.test\x7f",
+        "a*.test",
+        "[x]",
+        "[::1",
+        "a.test:*x",
+        ":*",
+        "a.test:**",
+    ],
 )
 def test_what_is_no_address_is_no_pattern(text: str) -> None:
     assert parse_pattern(text) is None
@@ -100,6 +116,10 @@ def test_what_is_no_address_is_no_pattern(text: str) -> None:
         ("*.a.test", "https://ba.test", False, False),
         ("https://*", "https://a.test", True, True),
         ("https://*", "http://a.test", False, True),
+        ("http://a.test:*", "http://a.test", True, True),
+        ("http://a.test:*", "http://a.test:3000/x", True, True),
+        ("http://a.test:*", "https://a.test:3000/x", False, True),
+        ("http://a.test:*", "http://a.test:3000@b.test/", False, False),
         ("a.test/x", "https://a.test/x", True, True),
         ("a.test/x", "https://a.test/x/y", True, True),
         ("a.test/x", "https://a.test/x?y", True, True),
