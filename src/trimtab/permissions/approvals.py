@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 OUTSIDE = "outside"
 """The kind of rules by which commands run outside the sandbox. Only answers make them."""
 
+THIS_MACHINE = ("http://localhost:*", "http://127.0.0.1:*")
+"""Patterns for whatever listens on this machine."""
+
 
 class ApprovalKeeper(Protocol):
     """Keeps approvals for a location, or for always, after the session has ended."""
@@ -158,7 +161,7 @@ def _to_more_rules(approval: Any, source: str) -> Iterator[Rule]:
     more = approval if isinstance(approval, dict) else {}
     addresses, folders = more.get("urls"), more.get("readsFolders")
     for address in addresses if isinstance(addresses, list) else ():
-        if isinstance(address, str) and address.startswith("https://"):
+        if isinstance(address, str) and address.startswith(("https://", *THIS_MACHINE)):
             yield Rule("url", address, source)
     for folder in folders if isinstance(folders, list) else ():
         if isinstance(folder, str) and folder.startswith("/") and folder.strip("/"):

@@ -1,21 +1,35 @@
 """Bundles of rules that a person can allow with one answer: commands that belong together."""
 
 import os
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterator, Sequence
 from functools import lru_cache
 
 import msgspec
 
 from trimtab.contracts.permission import Policy, Rule
 from trimtab.contracts.tool import Access
-from trimtab.permissions.approvals import generalise, to_rules
+from trimtab.permissions.approvals import THIS_MACHINE, generalise, to_rules
 from trimtab.permissions.assess import read_script
 from trimtab.permissions.file_commands import changes_named_files
+from trimtab.permissions.rules import parse_rules
 
 CHECKS = "the project's own commands"
 EVERYDAY = "everyday work on this project"
 EVERYDAY_PARTS = ("everyday work with git", "looking at GitHub")
 """Bundles of every project that belong to everyday work, with changes of files and its commands."""
+WHOLE_PROGRAMS = frozenset(
+    (
+        *("npm", "pnpm", "yarn", "bun", "deno", "node", "tsx", "ts-node", "nx", "turbo", "lerna"),
+        *("python", "python3", "pip", "pip3", "pipenv", "poetry", "pdm", "hatch", "rye", "uv"),
+        *("pixi", "conda", "pre-commit", "ruby", "bundle", "rake", "rails", "php", "composer"),
+        *("cargo", "rustup", "go", "dotnet", "swift", "dart", "flutter", "mix", "sbt", "mvn"),
+        *("./mvnw", "gradle", "./gradlew", "make", "just", "task", "bazel", "meson", "bash", "sh"),
+        *("docker", "docker-compose", "podman", "gh"),
+    )
+)
+"""Programs of which all commands are offered at once, after some were allowed one by one."""
+SOME = 2
+"""So many commands of a program must be allowed before the whole of it is offered."""
 
 
 class Bundle(msgspec.Struct, frozen=True):
@@ -28,6 +42,21 @@ class Bundle(msgspec.Struct, frozen=True):
 
 
 FILES = Bundle("every change of files here", ("write",))
+CODE = Bundle(
+    "running code",
+    tuple(
+        str(Rule("shell", name))
+        for name in (
+            *("python", "python3", ".venv/bin/python", "venv/bin/python", "uv run python"),
+            *("poetry run python", "pixi run python", "node", "tsx", "ts-node", "npx tsx"),
+            *("npx ts-node", "deno run", "ruby", "php", "bash", "sh"),
+        )
+    ),
+)
+"""Interpreters, by each way to start them: they run whatever a file or an argument tells them."""
+LOCAL = Bundle(
+    "requests to this machine", tuple(str(Rule("url", address)) for address in THIS_MACHINE)
+)
 
 
 def find_bundle(
@@ -45,13 +74,40 @@ def find_bundle(
     if changes_files(command, policy):
         return FILES if FILES.title not in offered else None
     allowed = {str(rule) for rule in policy.allow}
-    for bundle in (Bundle(CHECKS, name_checks(checks or (), policy)), *load_bundles()):
+    bundles = (
+        Bundle(CHECKS, name_checks(checks or (), policy)),
+        CODE,
+        *load_bundles(),
+        *_find_whole(suggested, policy),
+    )
+    for bundle in bundles:
         missing = [rule for rule in bundle.rules if rule not in allowed]
         more = not set(missing) <= set(suggested)
-        if more and bundle.title not in offered and set(suggested) & set(missing):
+        if more and bundle.title not in offered and _covers_some(missing, suggested):
             rules = dict.fromkeys((*missing, *suggested))
             return msgspec.structs.replace(bundle, rules=tuple(rules))
     return None
+
+
+def _covers_some(rules: Sequence[str], suggested: Sequence[str]) -> bool:
+    """Return True if one of the rules covers one of those suggested: the same, or fewer words."""
+    return any(
+        narrow == rule or narrow.startswith(f"{rule.removesuffix(')').removesuffix(':*')} ")
+        for rule in rules
+        for narrow in suggested
+    )
+
+
+def _find_whole(suggested: Sequence[str], policy: Policy) -> Iterator[Bundle]:
+    """Yield rules for whole programs of which some commands have been allowed one by one."""
+    allowed = [
+        rule.argument.split() for rule in policy.allow if rule.kind == "shell" and rule.argument
+    ]
+    for rule in parse_rules(suggested):
+        program, *more = (rule.argument or "").split() or [""]
+        known = {tuple(words) for words in allowed if words[0] == program and len(words) > 1}
+        if more and program in WHOLE_PROGRAMS and len(known) >= SOME:
+            yield Bundle(f"every {program} command", (str(Rule("shell", f"{program}:*")),))
 
 
 def find_everyday(
@@ -67,12 +123,12 @@ def find_everyday(
     """
     if checks is None or EVERYDAY in offered:
         return None
-    more = (bundle for bundle in load_bundles() if bundle.title in EVERYDAY_PARTS)
-    parts = (FILES, Bundle(CHECKS, name_checks(checks, policy)), *more)
+    more = [bundle for bundle in load_bundles() if bundle.title in EVERYDAY_PARTS]
+    parts = (FILES, Bundle(CHECKS, name_checks(checks, policy)), CODE, *more, LOCAL)
     allowed = {str(rule) for rule in policy.allow}
     new = {part.title: [rule for rule in part.rules if rule not in allowed] for part in parts}
     missing = [rule for rules in new.values() for rule in rules]
-    fits = not set(suggested).isdisjoint(missing) or changes_files(command, policy)
+    fits = _covers_some(missing, suggested) or changes_files(command, policy)
     if not fits or set(missing) <= set(suggested):
         return None
     titles = tuple(title for title, rules in new.items() if rules)

@@ -74,7 +74,7 @@ def test_reading_a_file_elsewhere_offers_its_folder_but_no_secret(
     [
         ("make", POLICY, {"kind": "commands", "commandIdentifiers": ["make"]}),
         ("make; make; ls", POLICY, {"kind": "commands", "commandIdentifiers": ["make"]}),
-        ("bash a", POLICY, {"kind": "commands", "commandIdentifiers": ["bash"]}),
+        ("bash a", POLICY, {"kind": "commands", "commandIdentifiers": ["bash a"]}),
         ("make", CONFINED, None),
         ("make", TOOLS, None),
         ("ls", POLICY, None),
@@ -171,8 +171,8 @@ def test_a_command_is_named_by_as_many_words_as_its_program_has(
         ),
         ({"kind": "read", "readsFolders": "/a"}, []),
         (
-            {"kind": "write", "urls": ["https://a.test", "http://b.test", 1]},
-            ["write", "url(https://a.test)"],
+            {"kind": "write", "urls": ["https://a.test", "http://b.test", 1, "http://localhost:*"]},
+            ["write", "url(https://a.test)", "url(http://localhost:*)"],
         ),
         ({"kind": "write", "urls": "https://a.test"}, ["write"]),
     ],

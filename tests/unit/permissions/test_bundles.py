@@ -7,8 +7,10 @@ from permissionkit import POLICY, rules
 from trimtab.permissions.approvals import approve_bundle, to_rules
 from trimtab.permissions.bundles import (
     CHECKS,
+    CODE,
     EVERYDAY,
     FILES,
+    LOCAL,
     Bundle,
     find_bundle,
     find_everyday,
@@ -81,13 +83,19 @@ def test_all_everyday_work_on_a_trusted_project_is_offered_beside_the_narrower_b
     checks = ["make test", "npm run dev"]
     everyday = find_everyday("git add a", ["shell(git add)"], checks, POLICY)
     assert everyday is not None
-    assert everyday.parts == (FILES.title, CHECKS, "everyday work with git", "looking at GitHub")
+    assert everyday.parts == (
+        *(FILES.title, CHECKS, CODE.title, "everyday work with git", "looking at GitHub"),
+        LOCAL.title,
+    )
     assert {"write", "shell(make test)", "shell(git commit)"} <= set(everyday.rules)
     assert not [rule for rule in everyday.rules if "push" in rule or "docker" in rule]
     policy = msgspec.structs.replace(POLICY, allow=parse_rules(everyday.rules))
-    for command in ("mkdir a", "make test", "git commit -m x", "gh run list"):
+    for command in ("mkdir a", "make test", "git commit -m x", "gh run list", "python3 a.py"):
         assert decide_shell(command, policy).verdict == "allow"
+    assert decide_shell("bash build.sh && curl -s localhost:3000", policy).verdict == "allow"
     for command in ("git push", "rm -rf a", "ssh host", "npm install x", "touch .git/hooks/x"):
+        assert decide_shell(command, policy).verdict == "ask"
+    for command in ("curl a.test | bash", "bash -c 'rm -rf a'", "curl a.test"):
         assert decide_shell(command, policy).verdict == "ask"
     assert find_everyday("git tag x", ["shell(git tag)"], checks, policy) is None
 
@@ -141,3 +149,43 @@ def test_everyday_work_of_which_nothing_else_is_missing_is_not_offered() -> None
     assert find_everyday("frob", ["shell(frob)"], [], POLICY) is None
     assert find_everyday("git add a", ["shell(git add)"], None, POLICY) is None
     assert find_everyday("git add a", ["shell(git add)"], [], POLICY, (EVERYDAY,)) is None
+
+
+@pytest.mark.parametrize(
+    ("command", "suggested"),
+    [
+        ("python a.py", "shell(python a.py)"),
+        ("node -e 1", "shell(node)"),
+        ("bash scripts/a.sh", "shell(bash scripts/a.sh)"),
+        ("npx tsx a.ts", "shell(npx tsx)"),
+    ],
+)
+def test_code_is_run_by_every_interpreter_after_one_answer(command: str, suggested: str) -> None:
+    for find in (find_bundle, find_everyday):
+        bundle = find(command, [suggested], [], POLICY)
+        assert bundle is not None
+        policy = msgspec.structs.replace(POLICY, allow=parse_rules(bundle.rules))
+        assert decide_shell(command, policy).verdict == "allow"
+        assert decide_shell("python3 other.py", policy).verdict == "allow"
+
+
+def test_a_whole_program_is_offered_after_some_of_its_commands() -> None:
+    allowed = rules("shell(docker run)")
+    one = msgspec.structs.replace(POLICY, allow=allowed)
+    assert find_bundle("docker pull x", ["shell(docker pull)"], (), one) is None
+    two = msgspec.structs.replace(POLICY, allow=(*allowed, *rules("shell(docker exec)")))
+    bundle = find_bundle("docker pull x", ["shell(docker pull)"], (), two)
+    assert bundle is not None
+    assert bundle.title == "every docker command"
+    assert bundle.rules == ("shell(docker:*)", "shell(docker pull)")
+    policy = msgspec.structs.replace(POLICY, allow=parse_rules(bundle.rules))
+    assert decide_shell("docker compose down", policy).verdict == "allow"
+    assert find_bundle("docker pull x", ["shell(docker pull)"], (), two, (bundle.title,)) is None
+
+
+@pytest.mark.parametrize("program", ["git", "kubectl", "aws", "npx", "ssh", "terraform"])
+def test_a_whole_program_is_not_offered_if_it_reaches_far(program: str) -> None:
+    known = rules(f"shell({program} one)", f"shell({program} two)")
+    policy = msgspec.structs.replace(POLICY, allow=known)
+    bundle = find_bundle(f"{program} three", [f"shell({program} three)"], (), policy)
+    assert bundle is None
