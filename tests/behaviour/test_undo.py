@@ -50,6 +50,23 @@ async def test_undo_takes_back_edits_new_files_and_folders(cli: Cli) -> None:
     assert tree(cli.cwd) == before
 
 
+async def test_a_deletion_that_undo_takes_back_needs_no_question_beyond_its_rule(cli: Cli) -> None:
+    make_repository(cli.cwd)
+    (cli.cwd / "old/deep").mkdir(parents=True)
+    (cli.cwd / "old/deep/b.bin").write_bytes(bytes(range(256)))
+    (cli.cwd / "old/ignored.env").write_text("SECRET=1\n")
+    before = tree(cli.cwd)
+    turns = [{"tools": [bash("rm -rf old && mkdir made")]}, {"tools": [bash("find . -delete")]}]
+    async with serving([*turns, "done"]) as server:
+        ran = await cli.use(server).run("-p", "go", "--output-format=json", "--allow-tool=write")
+    assert [one["success"] for one in ran.of("tool.execution_complete")] == [True, False]
+    assert not (cli.cwd / "old").exists()
+    assert (cli.cwd / "made").is_dir(), "what would delete everything was not run"
+    undone = await cli.run("undo")
+    assert undone.code == 0, undone.notes
+    assert tree(cli.cwd) == before
+
+
 async def test_a_preview_shows_the_diff_and_changes_nothing(cli: Cli) -> None:
     await work(cli, [edit("a.txt", "two\n", "TWO\n")])
     changed = tree(cli.cwd)

@@ -27,6 +27,7 @@ from trimtab.checkout.project_hosts import find_hosts
 from trimtab.contracts.permission import Decision, Policy
 from trimtab.contracts.tool import Access
 from trimtab.permissions.approvals import generalise, to_rules
+from trimtab.permissions.assess import read_script
 from trimtab.permissions.bundles import find_bundle, find_everyday
 from trimtab.permissions.decide_shell import judge_analysis
 from trimtab.permissions.paths import resolve
@@ -36,10 +37,10 @@ from trimtab.permissions.sandbox_bypass import (
     name_commands,
     runs_outside,
 )
-from trimtab.permissions.shell.verdict.analyse import analyse
 from trimtab.permissions.shell.verdict.analysis import Analysis
 
 MOST = 5.0
+TEMP = "/tmp"
 OWN_FOLDERS = re.compile(r"/\.(claude|codex|cursor|gstack)\b|/tmp/claude")
 """Folders in which other agents keep their own files, and the output of their commands."""
 REASONS = (
@@ -100,8 +101,10 @@ class Person:
         """Return the question about a command, empty if there is none; it is then approved."""
         place = (resolve(line.cwd), *POLICY.roots)
         home = "/".join(line.cwd.split("/")[:3]) if line.cwd != POLICY.cwd else POLICY.home
-        self.policy = msgspec.structs.replace(self.policy, cwd=line.cwd, roots=place, home=home)
-        analysis = analyse(line.command, line.cwd, home)
+        self.policy = msgspec.structs.replace(
+            self.policy, cwd=line.cwd, roots=place, home=home, undone=place[:1], temp=TEMP
+        )
+        analysis = read_script(line.command, self.policy)
         decision = judge_analysis(analysis, self.policy, line.command)
         access = Access(kind="shell", target=line.command)
         if runs_outside(access, self.policy):

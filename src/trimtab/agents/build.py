@@ -454,6 +454,12 @@ def find_skill_folders(setup: SessionSetup) -> tuple[str, ...]:
     return tuple(dict.fromkeys(os.path.dirname(skill.path) for skill in skills))
 
 
+def find_undone(setup: SessionSetup, home: str) -> tuple[str, ...]:
+    """Return the folders of the workspace that the recorder covers: not a home, nor everything."""
+    places = (os.path.realpath(folder.path) for folder in setup.checkout.folders)
+    return tuple(place for place in places if place not in (os.path.realpath(home), os.sep))
+
+
 def build_policy(setup: SessionSetup, options: SessionOptions) -> Policy:
     """Build the permission policy from the options, the rule files and the session's folders."""
     permissions = options.permissions
@@ -462,9 +468,11 @@ def build_policy(setup: SessionSetup, options: SessionOptions) -> Policy:
     if temp:
         roots.append(temp)
     homes = (setup.home.config, setup.home.state) if setup.home else ()
+    person = setup.workspace.resolve("~")
     return Policy(
         cwd=options.cwd,
-        home=setup.workspace.resolve("~"),
+        home=person,
+        undone=find_undone(setup, person),
         temp=os.path.realpath(temp) if temp else "",
         homes=tuple(dict.fromkeys(os.path.realpath(home) for home in homes)),
         session_folder=setup.folder.path,

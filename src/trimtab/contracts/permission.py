@@ -43,6 +43,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     home: str = ""
     temp: str = ""
     """The temp directory, if it is one of the roots."""
+    undone: tuple[str, ...] = ()
+    """Folders in which the session records every change, so that all of it can be taken back."""
     homes: tuple[str, ...] = ()
     session_folder: str = ""
     allow_all_tools: bool = False

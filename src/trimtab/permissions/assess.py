@@ -12,6 +12,7 @@ import msgspec
 
 from trimtab.contracts.assessment import Assess, AssessedCommand, Assessment, one_command
 from trimtab.contracts.permission import Policy
+from trimtab.permissions.recoverable import drop_recoverable
 from trimtab.permissions.shell.programs.carriers import SHELLS
 from trimtab.permissions.shell.verdict.analyse import analyse
 from trimtab.permissions.shell.verdict.analysis import Analysis, Found
@@ -31,7 +32,7 @@ def read_script(text: str, policy: Policy, interpreter: str = "bash") -> Analysi
     """Return what a script would do. Never raises; the result is shared: do not change it."""
     if interpreter.lower() not in SHELLS:
         return _read_other(text, policy, interpreter)
-    own = analyse(text, policy.cwd, policy.home, interpreter)
+    own = drop_recoverable(analyse(text, policy.cwd, policy.home, interpreter), policy)
     if policy.assess is None:
         return own
     said = _ask(policy.assess, text, interpreter)

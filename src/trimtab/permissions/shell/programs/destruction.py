@@ -15,13 +15,24 @@ _CLEAN = Program(flags="dfinqxX", valued="e", long="--force --dry-run --interact
 _RESET = Program(flags="pqN", long="--hard --soft --mixed --merge --keep --quiet --patch")
 _BRANCH = Program(flags="dDmMcCftuavrlq", long="--delete --force --move --copy --list --all")
 _REVISION = re.compile(r"(?:HEAD|@|ORIG_HEAD)[~^@{].*|[0-9a-f]{7,40}|origin/.*|.*[~^]\d*|.*@\{.*")
+RECURSIVE = "it deletes recursively"
+FOUND = "it deletes what find finds by name"
+REWRITES = "it rewrites history"
+LOSES_CHANGES = "it throws away changes or commits"
+CLEANS = "it deletes files that git does not know"
+DROPS_BRANCH = "it deletes or moves a branch whether merged or not"
+DROPS_STASH = "it throws away stashed changes"
+REVERSIBLE = frozenset(
+    (RECURSIVE, FOUND, REWRITES, LOSES_CHANGES, CLEANS, DROPS_BRANCH, DROPS_STASH)
+)
+"""Reasons that end with this machine's files, so that a copy of them brings everything back."""
 _DISK_TOOLS = re.compile(r"mkfs(\..*)?|wipefs|fdisk|sfdisk|parted|shred|blkdiscard|mkswap")
 
 
 def find_destruction(name: Name, arguments: Sequence[Argument]) -> list[str]:
     """Why a call would destroy something, as parts of sentences."""
     if name.program == "rm":
-        return ["it deletes recursively"] if _is_recursive(arguments) else []
+        return [RECURSIVE] if _is_recursive(arguments) else []
     if name.program == "rsync" and any(a.text.startswith("--del") for a in arguments):
         return ["rsync deletes what the source does not have"]
     to_device = name.program == "dd" and any(a.text.startswith("of=/dev/") for a in arguments)
@@ -42,11 +53,13 @@ def _is_recursive(arguments: Sequence[Argument]) -> bool:
     return read_options(_RM, arguments).has("-r", "-R", "--recursive")
 
 
-def _rewrites(arguments: Sequence[Argument]) -> str | None:
+def _check_rebase(arguments: Sequence[Argument]) -> str | None:
     stops = ("--abort", "--quit", "--show-current-patch", "--edit-todo")
-    if any(argument.text in stops for argument in arguments):
-        return None
-    return "it rewrites history"
+    return None if any(argument.text in stops for argument in arguments) else REWRITES
+
+
+def _rewrite_all(_arguments: Sequence[Argument]) -> str | None:
+    return "it rewrites history for good"
 
 
 def _check_push(arguments: Sequence[Argument]) -> str | None:
@@ -66,28 +79,28 @@ def _check_push(arguments: Sequence[Argument]) -> str | None:
 def _check_commit(arguments: Sequence[Argument]) -> str | None:
     table = find_program("git commit")
     assert table is not None
-    return "it rewrites history" if read_options(table, arguments).has("--amend") else None
+    return REWRITES if read_options(table, arguments).has("--amend") else None
 
 
 def _check_reset(arguments: Sequence[Argument]) -> str | None:
     reading = read_options(_RESET, arguments)
     if reading.has("--hard", "--merge", "--keep"):
-        return "it throws away changes or commits"
+        return LOSES_CHANGES
     first = reading.operands[0].text if reading.operands else ""
-    return "it rewrites history" if _REVISION.fullmatch(first) else None
+    return REWRITES if _REVISION.fullmatch(first) else None
 
 
 def _check_clean(arguments: Sequence[Argument]) -> str | None:
     reading = read_options(_CLEAN, arguments)
     dry = reading.has("-n", "--dry-run")
-    return None if dry else "it deletes files that git does not know"
+    return None if dry else CLEANS
 
 
 def _check_branch(arguments: Sequence[Argument]) -> str | None:
     reading = read_options(_BRANCH, arguments)
     forced = reading.has("-f", "--force")
     if reading.has("-D") or (forced and (reading.has("-d", "--delete") or reading.operands)):
-        return "it deletes or moves a branch whether merged or not"
+        return DROPS_BRANCH
     return None
 
 
@@ -97,12 +110,17 @@ def _check_worktree(arguments: Sequence[Argument]) -> str | None:
     return "it deletes a worktree with its changes" if words[:1] == ["remove"] and forced else None
 
 
-def _first_is(*words: str) -> Callable[[Sequence[Argument]], str | None]:
-    def check(arguments: Sequence[Argument]) -> str | None:
-        first = next((a.text for a in arguments if a.text[:1] != "-"), "")
-        return "it throws away what git keeps for recovery" if first in words else None
+def _check_reflog(arguments: Sequence[Argument]) -> str | None:
+    dropped = _find_first(arguments) in ("expire", "delete", "drop")
+    return "it throws away what git keeps for recovery" if dropped else None
 
-    return check
+
+def _check_stash(arguments: Sequence[Argument]) -> str | None:
+    return DROPS_STASH if _find_first(arguments) in ("drop", "clear") else None
+
+
+def _find_first(arguments: Sequence[Argument]) -> str:
+    return next((a.text for a in arguments if a.text[:1] != "-"), "")
 
 
 def _check_gc(arguments: Sequence[Argument]) -> str | None:
@@ -120,17 +138,17 @@ def _check_update_ref(arguments: Sequence[Argument]) -> str | None:
 
 
 _GIT: dict[str, Callable[[Sequence[Argument]], str | None]] = {
-    "rebase": _rewrites,
-    "filter-branch": _rewrites,
-    "filter-repo": _rewrites,
-    "replace": _rewrites,
+    "rebase": _check_rebase,
+    "filter-branch": _rewrite_all,
+    "filter-repo": _rewrite_all,
+    "replace": _rewrite_all,
     "push": _check_push,
     "commit": _check_commit,
     "reset": _check_reset,
     "clean": _check_clean,
     "branch": _check_branch,
-    "reflog": _first_is("expire", "delete", "drop"),
-    "stash": _first_is("drop", "clear"),
+    "reflog": _check_reflog,
+    "stash": _check_stash,
     "gc": _check_gc,
     "prune": _check_prune,
     "update-ref": _check_update_ref,

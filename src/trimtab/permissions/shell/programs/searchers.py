@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from trimtab.permissions.shell.grammar.words import UNKNOWN, Argument
 from trimtab.permissions.shell.programs.carriers import run_script
+from trimtab.permissions.shell.programs.destruction import FOUND
 from trimtab.permissions.shell.programs.filters import awk_is_plain, sed_is_plain
 from trimtab.permissions.shell.programs.options import Program, read_leading, read_options
 
@@ -94,6 +95,11 @@ _EXEC = Program(
 _UNCERTAIN = "what {} does is not known before it runs"
 
 
+_FIND_NAMES = frozenset(("-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex"))
+_FIND_STRAYS = frozenset(("-L", "-H", "-follow", "-files0-from", "-o", "-or", ",", "!", "-not"))
+"""Words by which `find` leaves the folders it is given, or finds what a name does not tell."""
+
+
 def search_find(judge: "Judge", rest: Sequence[Argument]) -> bool:
     words = list(reversed(rest))
     read_only = True
@@ -103,7 +109,7 @@ def search_find(judge: "Judge", rest: Sequence[Argument]) -> bool:
         if text in _FIND_STARTS:
             read_only = _start(judge, words, ends=(";", "+")) and read_only
         elif text == "-delete":
-            judge.into.destructive.append("find deletes everything it finds")
+            judge.into.destructive.append(_name_deletion(rest[: rest.index(word)]))
             read_only = False
         elif text in _FIND_WRITES:
             judge.into.add_hazards(f"find {text} writes a file", conceals=False)
@@ -122,6 +128,14 @@ def search_find(judge: "Judge", rest: Sequence[Argument]) -> bool:
         elif text not in _FIND_FLAGS:
             judge.note_places([word], reads=True, certain=True)
     return read_only
+
+
+def _name_deletion(before: Sequence[Argument]) -> str:
+    """Return how `-delete` is described, by the words before it: a name narrows what is found."""
+    texts = [word.text for word in before]
+    if _FIND_STRAYS.isdisjoint(texts) and not _FIND_NAMES.isdisjoint(texts):
+        return FOUND
+    return "find deletes everything it finds"
 
 
 def _may_be_action(word: Argument) -> bool:

@@ -1,0 +1,114 @@
+"""Destruction that the session's undo takes back: it needs no question of its own."""
+
+import os
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from trimtab.contracts.permission import Policy
+from trimtab.permissions.paths import is_inside, is_protected, resolve
+from trimtab.permissions.shell.programs.carriers import is_carrier
+from trimtab.permissions.shell.programs.destruction import FOUND, REVERSIBLE
+from trimtab.permissions.shell.verdict.analysis import Analysis, Found
+
+MAX_ENTRIES = 10_000
+"""The number of entries of folders that are looked at; more are asked about."""
+MAX_FILE = 32 * 1024 * 1024
+MAX_BYTES = 512 * 1024 * 1024
+"""Undo keeps files up to a size, and so much of them in all."""
+REGENERATED = frozenset(
+    (
+        *("node_modules", "bower_components", "__pycache__", ".venv", "venv", ".tox", ".nox"),
+        *("target", "dist", "build", "out", "coverage", "htmlcov", ".coverage", ".gradle"),
+        *(".next", ".nuxt", ".svelte-kit", ".turbo", ".parcel-cache", ".angular", ".cache"),
+        *(".pytest_cache", ".mypy_cache", ".ruff_cache", ".eggs", ".dart_tool", "DerivedData"),
+    )
+)
+"""Names of folders that the tools of a project make again, whatever their size."""
+
+_SHELLS = ("bash", "sh")
+_DELETERS = frozenset(("rm", "find", "gfind", "git"))
+
+
+def drop_recoverable(analysis: Analysis, policy: Policy) -> Analysis:
+    """Return an analysis without its destruction, if the session can take all of that back."""
+    if not policy.undone or not analysis.destructive or not _can_be_undone(analysis, policy):
+        return analysis
+    return msgspec.structs.replace(analysis, destructive=[])
+
+
+def _can_be_undone(analysis: Analysis, policy: Policy) -> bool:
+    if not REVERSIBLE.issuperset(analysis.destructive) or not is_inside(policy.cwd, policy.undone):
+        return False
+    if analysis.hazards or analysis.dynamic or analysis.problem or analysis.unsure:
+        return False
+    if not all(_works_here(found, policy) for found in analysis.commands):
+        return False
+    # The folder in which find begins may be the whole: a name narrows what it deletes.
+    started = analysis.reads if FOUND in analysis.destructive else ()
+    paths = {*analysis.deleted, *analysis.touched, *analysis.reads}.difference(started)
+    kept = all(_is_kept(path, policy) for path in paths)
+    return (
+        kept
+        and all(is_inside(path, policy.undone) for path in started)
+        and (_are_kept(analysis.deleted))
+    )
+
+
+def _works_here(found: Found, policy: Policy) -> bool:
+    """Return False for a program that starts others elsewhere, and for words that are not known."""
+    if found.shadow or (is_carrier(found.base) and found.base not in _SHELLS):
+        return False
+    program = found.base.partition(" ")[0]
+    if program == "git" and not _is_repository_here(found.words[1:], policy):
+        return False
+    return found.literal or program not in _DELETERS
+
+
+def _is_repository_here(words: Sequence[str], policy: Policy) -> bool:
+    """Return True if git works in a folder that undo covers, by the options before its command."""
+    if words[:1] == ("-C",):
+        place = os.path.join(policy.cwd, *words[1:2])
+        return is_inside(place, policy.undone) and _is_repository_here(words[2:], policy)
+    if words[:1] == ("--no-pager",):
+        return _is_repository_here(words[1:], policy)
+    return not words or not words[0].startswith("-")
+
+
+def _is_kept(path: str, policy: Policy) -> bool:
+    """Return True for a place below a folder that undo covers, or for an entry of the temp folder.
+
+    The folders themselves are not: nothing would be left to go on with. What lies beside a
+    workspace in the temp folder may be another one.
+    """
+    real = resolve(path)
+    if real in policy.undone or is_protected(path):
+        return False
+    if is_inside(real, policy.undone):
+        return True
+    if not policy.temp or real == policy.temp or is_inside(policy.cwd, (policy.temp,)):
+        return False
+    return is_inside(real, (policy.temp,)) and not any(sign in path for sign in "*?[")
+
+
+def _are_kept(paths: Iterable[str]) -> bool:
+    """Return True if the files below some paths are few and small enough for undo to keep."""
+    left, room = MAX_ENTRIES, MAX_BYTES
+    folders = [path for path in paths if os.path.basename(path.rstrip("/")) not in REGENERATED]
+    for folder in folders:  # grows on the way
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    left -= 1
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
+                        continue
+                    size = entry.stat(follow_symlinks=False).st_size
+                    room -= size
+                    if left < 0 or room < 0 or size > MAX_FILE:
+                        return False
+        except (NotADirectoryError, FileNotFoundError):
+            continue
+        except OSError:
+            return False
+    return True

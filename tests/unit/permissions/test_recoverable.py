@@ -1,0 +1,140 @@
+"""Destruction that the session's undo takes back is not asked about for being final."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from permissionkit import POLICY, rules
+from trimtab.contracts.permission import Policy
+from trimtab.permissions.decide_shell import decide_shell
+from trimtab.permissions.recoverable import MAX_ENTRIES, MAX_FILE
+
+MORE = ("shell(git:*)", "shell(find)", "shell(chroot)", "shell(npm:*)")
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> Policy:
+    workspace = tmp_path / "work"
+    (workspace / "old/deep").mkdir(parents=True)
+    (workspace / "old/deep/a.txt").write_text("a")
+    (workspace / "away").symlink_to("/etc")
+    (tmp_path / "temp").mkdir()
+    return msgspec.structs.replace(
+        POLICY,
+        cwd=str(workspace),
+        roots=(str(workspace), str(tmp_path / "temp")),
+        undone=(str(workspace),),
+        temp=str(tmp_path / "temp"),
+        allow=rules("write", "shell(rm)", *MORE),
+    )
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rm -rf old",
+        "rm -r old/deep other",
+        "rm -rf dist && npm run build",
+        "bash -c 'rm -rf old'",
+        "cd old && rm -rf deep",
+        "rm -rf ../temp/x",
+        "find . -name '*.pyc' -delete",
+        "find old -type f -iname '.DS_Store' -delete",
+        "git clean -fdx",
+        "git reset --hard",
+        "git stash drop",
+        "git -C old stash drop",
+        "git --no-pager -C . reset --hard",
+        "git branch -D topic",
+        "git commit --amend -m x",
+    ],
+)
+def test_what_undo_takes_back_runs_by_its_rule(policy: Policy, command: str) -> None:
+    assert decide_shell(command, policy).verdict == "allow"
+    forgotten = msgspec.structs.replace(policy, undone=())
+    decision = decide_shell(command, forgotten)
+    assert decision.verdict == "ask"
+    assert decision.reason.startswith("It cannot be undone")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rm -rf .",
+        "rm -rf $x",
+        'rm -rf "old/$x"',
+        "rm -rf old/*",
+        "rm -rf *",
+        "rm -rf ..",
+        "rm -rf ../other",
+        "rm -rf ../temp",
+        "rm -rf ../temp/*",
+        "rm -rf away/x",
+        "rm -rf .git",
+        "rm -rf .vscode",
+        "cd .. && rm -rf other",
+        "cd $x && rm -rf old",
+        "cd ../temp && git clean -fd",
+        "git -C ../other clean -fd",
+        "git push --force",
+        "git gc --prune=now",
+        "git reflog expire --all",
+        "git filter-branch -f x",
+        "find . -delete",
+        "find -delete",
+        "find .. -name x -delete",
+        "find -L . -name x -delete",
+        "find . -delete -name x",
+        "find . -name x -o -delete",
+        "find . ! -name x -delete",
+        "find -files0-from old -name x -delete",
+        "find . -name x -exec rm {} +",
+        "find . -name x | xargs rm -rf",
+        "env A=1 rm -rf old",
+        "nice rm -rf old",
+        "chroot . rm -rf old",
+        "rsync --delete a b",
+        "shred old/deep/a.txt",
+    ],
+)
+def test_what_undo_does_not_reach_is_asked_about_as_ever(policy: Policy, command: str) -> None:
+    assert decide_shell(command, policy).verdict == "ask"
+
+
+def test_without_a_rule_it_is_asked_about_like_any_other_command(policy: Policy) -> None:
+    bare = msgspec.structs.replace(policy, allow=())
+    assert decide_shell("rm -rf old", bare).reason == "No rule allows rm."
+    only_writes = msgspec.structs.replace(policy, allow=rules("write"))
+    assert decide_shell("rm -rf old", only_writes).verdict == "allow"
+
+
+def test_files_that_undo_would_not_keep_are_asked_about(policy: Policy) -> None:
+    large = Path(policy.cwd) / "old/large"
+    with large.open("wb") as file:
+        file.truncate(MAX_FILE + 1)
+    assert decide_shell("rm -rf old", policy).verdict == "ask"
+    large.rename(Path(policy.cwd) / "old/moved")
+    (Path(policy.cwd) / "old").rename(Path(policy.cwd) / "dist")
+    assert decide_shell("rm -rf dist", policy).verdict == "allow", "the project makes it again"
+
+
+def test_a_folder_too_large_to_be_looked_at_is_asked_about(policy: Policy) -> None:
+    folder = Path(policy.cwd) / "many"
+    folder.mkdir()
+    for number in range(MAX_ENTRIES):
+        (folder / str(number)).touch()
+    assert decide_shell("rm -rf many", policy).verdict == "allow"
+    (folder / "one more").touch()
+    assert decide_shell("rm -rf many", policy).verdict == "ask"
+
+
+def test_beside_a_workspace_in_the_temp_folder_nothing_is_disposable(policy: Policy) -> None:
+    wider = msgspec.structs.replace(policy, temp=str(Path(policy.cwd).parent))
+    assert decide_shell("rm -rf ../temp/x", wider).verdict == "ask"
+    assert decide_shell("rm -rf old", wider).verdict == "allow"
+
+
+def test_a_home_as_the_workspace_is_not_covered(policy: Policy) -> None:
+    elsewhere = msgspec.structs.replace(policy, undone=("/somewhere/else",))
+    assert decide_shell("rm -rf old", elsewhere).verdict == "ask"
