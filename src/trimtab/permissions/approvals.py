@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+import msgspec
+
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.permission import Answer, Policy, Rule
 from trimtab.contracts.tool import Access
@@ -46,8 +48,9 @@ def generalise(
             return _generalise_command(analysis, policy) if analysis else None
         case "read":
             return _generalise_read(access.target, policy)
-        case "write" | "memory":
-            return {"kind": access.kind}
+        case "write" | "memory" as kind:
+            folders = _find_opened([access.target], policy) if kind == "write" else []
+            return {"kind": kind, "writesFolders": folders} if folders else {"kind": kind}
         case "mcp":
             server, tool = access.detail.get("serverName"), access.detail.get("toolName")
             return {"kind": "mcp", "serverName": server, "toolName": tool}
@@ -74,13 +77,41 @@ def _generalise_command(analysis: "Analysis", policy: Policy | None) -> JsonObje
     """Return rules for the commands, and for the folders outside that they read."""
     folders = _find_folders(analysis, policy) if policy is not None else []
     approval = None
-    if policy is None or not (policy.confined or policy.allow_all_tools):
+    held = policy is not None and (policy.confined or policy.allow_all_tools)
+    if opened := _find_opened([*analysis.targets, *analysis.touched], policy):
+        policy = _open(opened, policy)
+    if not held:
         approval = _generalise_programs(analysis, policy)
+    if opened and (approval is not None or held):
+        approval = (approval or {"kind": "write"}) | {"writesFolders": opened}
+        approval |= {"writesFiles": True} if _writes_more(analysis) else {}
     if approval is not None:
         return approval | {"readsFolders": folders} if folders else approval
-    held = policy is not None and (policy.confined or policy.allow_all_tools)
     offered = folders and (held or analysis.seems_read_only)
     return {"kind": "read", "readsFolders": folders} if offered else None
+
+
+def _find_opened(paths: Sequence[str | None], policy: Policy | None) -> list[str]:
+    """Return the folders of agents that would have to be opened for changes of these paths."""
+    if policy is None or policy.allow_all_paths:
+        return []
+    from trimtab.permissions.agent_folders import offer_agent_folders
+
+    return offer_agent_folders([path for path in paths if path is not None], policy)
+
+
+def _writes_more(analysis: "Analysis") -> bool:
+    """Return True if files are changed that are not protected, so that they need a rule, too."""
+    from trimtab.permissions.paths import is_protected
+
+    return not all(
+        path is None or is_protected(path) for path in (*analysis.targets, *analysis.touched)
+    )
+
+
+def _open(folders: Sequence[str], policy: Policy | None) -> Policy | None:
+    rules = tuple(Rule("write", f"{folder}/", "session") for folder in folders)
+    return policy and msgspec.structs.replace(policy, allow=(*policy.allow, *rules))
 
 
 def _find_folders(analysis: "Analysis", policy: Policy) -> list[str]:
@@ -94,7 +125,8 @@ def _find_folders(analysis: "Analysis", policy: Policy) -> list[str]:
 
 
 def _generalise_programs(analysis: "Analysis", policy: Policy | None) -> JsonObject | None:
-    from trimtab.permissions.file_commands import are_changeable
+    from trimtab.permissions.agent_folders import name_agent_folder
+    from trimtab.permissions.file_commands import are_changeable, changes_named_files
 
     targets = [path for path in analysis.targets if path is not None]
     if not analysis.can_be_ruled or len(targets) < len(analysis.targets):
@@ -102,6 +134,10 @@ def _generalise_programs(analysis: "Analysis", policy: Policy | None) -> JsonObj
     if targets and (policy is None or not are_changeable(targets, policy)):
         return None
     asked = [found for found in analysis.commands if not found.read_only and not found.shadow]
+    names = [found.identifier for found in asked]
+    opened = policy is not None and any(map(name_agent_folder, policy.allow))
+    if policy is not None and opened and changes_named_files(names, analysis, policy):
+        return {"kind": "write"}
     identifiers = list(dict.fromkeys(map(name_narrowly, asked)))
     if not identifiers:
         return {"kind": "write"} if targets else None
@@ -138,6 +174,8 @@ def to_rules(approval: Any, source: str) -> tuple[Rule, ...]:
             kind = OUTSIDE if approval.get("outsideSandbox") is True else "shell"
             rules += [Rule(kind, name, source) for name in names if isinstance(name, str)]
             rules += [Rule("write", None, source)] if approval.get("writesFiles") is True else []
+        case {"kind": "write", "writesFolders": list()}:
+            rules += [Rule("write", None, source)] if approval.get("writesFiles") is True else []
         case {"kind": "write" | "memory" as kind}:
             rules.append(Rule(kind, None, source))
         case {"kind": "read", "path": str(path)}:
@@ -166,6 +204,10 @@ def _to_more_rules(approval: Any, source: str) -> Iterator[Rule]:
     for folder in folders if isinstance(folders, list) else ():
         if isinstance(folder, str) and folder.startswith("/") and folder.strip("/"):
             yield Rule("read", folder.rstrip("/") + "/", source)
+    opened = more.get("writesFolders")
+    for folder in opened if isinstance(opened, list) else ():
+        if isinstance(folder, str) and folder.startswith("/") and folder.strip("/"):
+            yield Rule("write", folder.rstrip("/") + "/", source)
 
 
 def describe_cover(rules: Sequence[Rule]) -> str:
@@ -177,7 +219,7 @@ def describe_cover(rules: Sequence[Rule]) -> str:
         elif rule.kind == OUTSIDE:
             parts.append(f"every `{rule.argument}` command, run outside the sandbox")
         elif rule.kind == "write":
-            parts.append("every change of files in the allowed directories")
+            parts.append(_describe_writing(rule.argument or ""))
         elif rule.kind == "read":
             parts.append(_describe_reading(rule.argument or ""))
         elif rule.kind == "memory":
@@ -189,6 +231,12 @@ def describe_cover(rules: Sequence[Rule]) -> str:
         else:
             parts.append(f"every call of {rule.argument or 'any tool'} of {rule.kind}")
     return "; ".join(parts) + "." if parts else ""
+
+
+def _describe_writing(path: str) -> str:
+    if path.endswith("/"):
+        return f"every change below {path}, but for settings, hooks, plugins and servers"
+    return f"every change of {path}" if path else "every change of files in the allowed directories"
 
 
 def _describe_reading(path: str) -> str:
@@ -230,6 +278,7 @@ def offer_rules(request: JsonObject, text: str) -> tuple[JsonObject, JsonObject]
     Raises `UsageError` for rules that cannot be read or are not about commands.
     """
     from trimtab.contracts.errors import UsageError
+    from trimtab.permissions.agent_folders import name_agent_folder
     from trimtab.permissions.read_folders import freeze, name_folder
     from trimtab.permissions.rules import parse_rules
 
@@ -237,8 +286,9 @@ def offer_rules(request: JsonObject, text: str) -> tuple[JsonObject, JsonObject]
     names = [rule.argument for rule in rules if rule.kind == "shell" and rule.argument]
     writes = [rule for rule in rules if rule.kind == "write" and rule.argument is None]
     folders = [folder for folder in map(name_folder, rules) if folder.strip("/")]
+    opened = [folder for folder in map(name_agent_folder, rules) if folder]
     urls = [rule.argument for rule in rules if rule.kind == "url" and rule.argument]
-    if not rules or len(names) + len(writes) + len(folders) + len(urls) < len(rules):
+    if not rules or len((*names, *writes, *folders, *opened, *urls)) < len(rules):
         raise UsageError(
             "Only rules for commands can be written here, such as shell(git:*), write, "
             "read(/FOLDER/) and url(https://HOST)."
@@ -247,10 +297,11 @@ def offer_rules(request: JsonObject, text: str) -> tuple[JsonObject, JsonObject]
         "suggestedRules": [str(rule) for rule in rules],
         "suggestedRulesCover": describe_cover(rules),
     }
-    approval: JsonObject = {"kind": "write" if writes else "url" if urls else "read"}
+    approval: JsonObject = {"kind": "write" if writes or opened else "url" if urls else "read"}
     if names:
         approval = {"kind": "commands", "commandIdentifiers": names}
-        approval |= {"writesFiles": True} if writes else {}
-    more: JsonObject = {"readsFolders": folders, "urls": urls}
+    if writes and (names or opened):
+        approval |= {"writesFiles": True}
+    more: JsonObject = {"readsFolders": folders, "urls": urls, "writesFolders": opened}
     approval |= {name: values for name, values in more.items() if values}
     return request | offered, approval

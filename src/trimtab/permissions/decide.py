@@ -112,7 +112,10 @@ def _decide_place(access: Access, policy: Policy) -> Decision | None:
     if policy.allow_all_paths and policy.writable is None:
         return None
     if is_protected(path):
-        return Decision(verdict="ask", reason=f"{path} is protected: it can make things run.")
+        from trimtab.permissions.agent_folders import is_guarded
+
+        if is_guarded(path, policy):
+            return Decision(verdict="ask", reason=f"{path} is protected: it can make things run.")
     return None if inside or policy.allow_all_paths else _decide_outside(path, policy)
 
 

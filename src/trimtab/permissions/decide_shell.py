@@ -6,6 +6,7 @@ from glob import iglob
 from itertools import islice
 
 from trimtab.contracts.permission import Decision, Policy, Rule
+from trimtab.permissions.agent_folders import is_guarded
 from trimtab.permissions.assess import read_script
 from trimtab.permissions.denied_files import denies_some_reads, search
 from trimtab.permissions.fetches import find_fetch_rules
@@ -14,7 +15,6 @@ from trimtab.permissions.paths import (
     is_in_home,
     is_inside,
     is_own_file,
-    is_protected,
     refuse_special,
 )
 from trimtab.permissions.plain import find_plain_programs
@@ -300,13 +300,13 @@ def _judge_targets(analysis: Analysis, policy: Policy) -> Decision | None:
         if decision := _judge_target(path, policy):
             return decision
     for path in () if policy.allow_all_paths else analysis.touched:
-        if is_protected(path) and not _belongs_to_git(analysis):
+        if is_guarded(path, policy) and not _belongs_to_git(analysis):
             return Decision(verdict="ask", reason=f"{path} is protected: it can make things run.")
     return None
 
 
 def _judge_target(path: str, policy: Policy) -> Decision | None:
-    if is_protected(path) and not policy.allow_all_paths:
+    if is_guarded(path, policy) and not policy.allow_all_paths:
         return Decision(verdict="ask", reason=f"{path} is protected: it can make things run.")
     covering = [r for r in policy.allow if matches_path(r, "write", path, policy.cwd)]
     if not covering:
@@ -379,6 +379,6 @@ def _judge_paths(analysis: Analysis, policy: Policy) -> Decision | None:
         return decision
     touched = () if _belongs_to_git(analysis) else analysis.touched
     for path in (*analysis.targets, *touched):
-        if path is not None and is_protected(path):
+        if path is not None and is_guarded(path, policy):
             return Decision(verdict="ask", reason=f"{path} is protected: it can make things run.")
     return None

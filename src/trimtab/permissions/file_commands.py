@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from trimtab.contracts.permission import Policy
-from trimtab.permissions.paths import is_inside, is_protected
+from trimtab.permissions.agent_folders import is_guarded
+from trimtab.permissions.paths import is_inside
 from trimtab.permissions.shell.programs.filters import sed_is_plain
 from trimtab.permissions.shell.verdict.analysis import Analysis, Found
 
@@ -42,7 +43,7 @@ def changes_named_files(identifiers: Sequence[str], analysis: Analysis, policy: 
 
 def are_changeable(paths: Iterable[str], policy: Policy) -> bool:
     """Return True if a rule for writing covers all these paths."""
-    return all(is_inside(path, policy.roots) and not is_protected(path) for path in paths)
+    return all(is_inside(path, policy.roots) and not is_guarded(path, policy) for path in paths)
 
 
 def _is_plain_call(found: Found) -> bool:

@@ -55,10 +55,10 @@ def is_protected(path: str) -> bool:
     """Return True if writing there could make something run later, now or once it exists."""
     if any(_is_protected(name) for name in {resolve(path), os.path.normpath(path)}):
         return True
-    return _has_other_names(path)
+    return has_other_names(path)
 
 
-def _has_other_names(path: str) -> bool:
+def has_other_names(path: str) -> bool:
     """Return True if a file can be reached by another name, too, which may be a protected one."""
     try:
         found = os.stat(path)

@@ -159,9 +159,13 @@ def _allows(rule: Rule, wanted: str, given: Iterable[str]) -> bool:
 
     The rule is taken as it is written: a link put there later leads to nothing that it covers.
     """
-    folder = name_folder(rule)
-    if folder:
+    if folder := name_folder(rule):
         return any(covers_below(folder, path) for path in given)
+    if rule.kind == "write" and (rule.argument or "").endswith("/"):
+        from trimtab.permissions.agent_folders import name_agent_folder, opens
+
+        if folder := name_agent_folder(rule):
+            return any(opens(folder, path) for path in given)
     return any(fold(path) == fold(wanted) for path in given)
 
 

@@ -11,6 +11,7 @@ from trimtab.contracts.permission import Answer, Ask, Policy, Rule
 from trimtab.contracts.processor import PendingCall, Processor
 from trimtab.contracts.run import Run
 from trimtab.contracts.tool import Access, ToolResult
+from trimtab.permissions.agent_folders import name_agent_folder
 from trimtab.permissions.approvals import (
     OUTSIDE,
     approve_bundle,
@@ -173,10 +174,12 @@ def runs_outside(access: Access, policy: Policy) -> bool:
     Commands that only read may be among them. It is judged as it would be without a sandbox.
     """
     allowed = [rule for rule in policy.allow if rule.kind == OUTSIDE]
-    if not allowed or not policy.confined:
+    opened = [rule for rule in policy.allow if name_agent_folder(rule)]
+    if not (allowed or opened) or not policy.confined:
         return False
     rules = [Rule("shell", rule.argument, rule.source) for rule in allowed]
-    written = [rule for rule in policy.allow if rule.kind == "write"]
+    # The sandbox keeps the folders of agents read-only, also those that a rule opens.
+    written = [rule for rule in policy.allow if rule.kind == "write"] if allowed else opened
     unconfined = msgspec.structs.replace(
         policy, allow=(*rules, *written), confined=False, allow_all_tools=False
     )

@@ -11,6 +11,7 @@ from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.options import PermissionOptions
 from trimtab.contracts.permission import Rule
+from trimtab.permissions.agent_folders import name_agent_folder
 from trimtab.permissions.approvals import to_rules
 from trimtab.permissions.read_folders import name_folder
 from trimtab.permissions.rules import parse_rule
@@ -146,22 +147,30 @@ def _covers(gone: set[tuple[str, str | None]], *, everything: bool) -> Callable[
 
 def _to_approval(rule: Rule) -> JsonObject:
     """Return a rule in the form in which approvals are kept."""
-    match rule.kind:
-        case "shell" if rule.argument is not None:
-            return {"kind": "commands", "commandIdentifiers": [rule.argument]}
-        case "write" | "memory" if rule.argument is None:
-            return {"kind": rule.kind}
-        case "read" if folder := name_folder(rule):
-            return {"kind": "read", "readsFolders": [folder]}
-        case "read" if rule.argument is not None:
-            return {"kind": "read", "path": rule.argument}
-        case "url" if rule.argument is not None:
-            return {"kind": "url", "url": rule.argument}
-        case "shell" | "read" | "url" | "write" | "memory":
+    if rule.kind in ("shell", "read", "url", "write", "memory"):
+        approval = _to_named_approval(rule)
+        if approval is None:
             raise UsageError(
                 f"The rule {rule.kind} cannot be kept for a location; add it for the session."
             )
+        return approval
     return {"kind": "mcp", "serverName": rule.kind, "toolName": rule.argument}
+
+
+def _to_named_approval(rule: Rule) -> JsonObject | None:
+    match rule.kind, rule.argument:
+        case "shell", str(name):
+            return {"kind": "commands", "commandIdentifiers": [name]}
+        case ("write" | "memory") as kind, None:
+            return {"kind": kind}
+        case "read", str(path):
+            folder = name_folder(rule)
+            return {"kind": "read"} | ({"readsFolders": [folder]} if folder else {"path": path})
+        case "url", str(address):
+            return {"kind": "url", "url": address}
+        case "write", _ if folder := name_agent_folder(rule):
+            return {"kind": "write", "writesFolders": [folder]}
+    return None
 
 
 class RuleLists(msgspec.Struct):
