@@ -27,9 +27,7 @@ WHOLE_PROGRAMS = frozenset(
         *("docker", "docker-compose", "podman", "gh"),
     )
 )
-"""Programs of which all commands are offered at once, after some were allowed one by one."""
-SOME = 2
-"""So many commands of a program must be allowed before the whole of it is offered."""
+"""Programs of which all commands are offered at once, with the question about a second one."""
 
 
 class Bundle(msgspec.Struct, frozen=True):
@@ -99,14 +97,13 @@ def _covers_some(rules: Sequence[str], suggested: Sequence[str]) -> bool:
 
 
 def _find_whole(suggested: Sequence[str], policy: Policy) -> Iterator[Bundle]:
-    """Yield rules for whole programs of which some commands have been allowed one by one."""
-    allowed = [
-        rule.argument.split() for rule in policy.allow if rule.kind == "shell" and rule.argument
-    ]
+    """Yield rules for whole programs of which other commands are allowed already."""
+    allowed = [rule.argument for rule in policy.allow if rule.kind == "shell" and rule.argument]
     for rule in parse_rules(suggested):
-        program, *more = (rule.argument or "").split() or [""]
-        known = {tuple(words) for words in allowed if words[0] == program and len(words) > 1}
-        if more and program in WHOLE_PROGRAMS and len(known) >= SOME:
+        name = rule.argument or ""
+        program, _, more = name.partition(" ")
+        known = any(other.startswith(f"{program} ") for other in allowed if other != name)
+        if more and known and program in WHOLE_PROGRAMS:
             yield Bundle(f"every {program} command", (str(Rule("shell", f"{program}:*")),))
 
 

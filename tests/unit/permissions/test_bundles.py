@@ -128,14 +128,14 @@ def test_a_bundle_neither_publishes_nor_starts_anything(bundle: Bundle) -> None:
 
 
 def test_a_bundle_of_which_one_rule_is_missing_is_not_offered_for_it_alone() -> None:
-    checks = ["make test", "make lint"]
-    allowed = msgspec.structs.replace(POLICY, allow=rules("shell(make lint)"))
-    assert find_bundle("make test", ["shell(make test)"], checks, allowed) is None
-    more = ["shell(make test)", "shell(frob)"]
-    assert find_bundle("make test && frob", more, checks, allowed) is None
-    bundle = find_bundle("make test && frob", more, checks, POLICY)
+    checks = ["scons", "tup"]
+    allowed = msgspec.structs.replace(POLICY, allow=rules("shell(tup)"))
+    assert find_bundle("scons", ["shell(scons)"], checks, allowed) is None
+    more = ["shell(scons)", "shell(frob)"]
+    assert find_bundle("scons test && frob", more, checks, allowed) is None
+    bundle = find_bundle("scons test && frob", more, checks, POLICY)
     assert bundle is not None
-    assert bundle.rules == ("shell(make test)", "shell(make lint)", "shell(frob)")
+    assert bundle.rules == ("shell(scons)", "shell(tup)", "shell(frob)")
 
 
 def test_everyday_work_of_which_nothing_else_is_missing_is_not_offered() -> None:
@@ -169,23 +169,23 @@ def test_code_is_run_by_every_interpreter_after_one_answer(command: str, suggest
         assert decide_shell("python3 other.py", policy).verdict == "allow"
 
 
-def test_a_whole_program_is_offered_after_some_of_its_commands() -> None:
-    allowed = rules("shell(docker run)")
-    one = msgspec.structs.replace(POLICY, allow=allowed)
-    assert find_bundle("docker pull x", ["shell(docker pull)"], (), one) is None
-    two = msgspec.structs.replace(POLICY, allow=(*allowed, *rules("shell(docker exec)")))
-    bundle = find_bundle("docker pull x", ["shell(docker pull)"], (), two)
+def test_a_whole_program_is_offered_after_one_of_its_commands() -> None:
+    assert find_bundle("docker pull x", ["shell(docker pull)"], (), POLICY) is None
+    again = msgspec.structs.replace(POLICY, allow=rules("shell(docker pull)"))
+    assert find_bundle("docker pull x", ["shell(docker pull)"], (), again) is None
+    one = msgspec.structs.replace(POLICY, allow=rules("shell(docker run)"))
+    bundle = find_bundle("docker pull x", ["shell(docker pull)"], (), one)
     assert bundle is not None
     assert bundle.title == "every docker command"
     assert bundle.rules == ("shell(docker:*)", "shell(docker pull)")
     policy = msgspec.structs.replace(POLICY, allow=parse_rules(bundle.rules))
     assert decide_shell("docker compose down", policy).verdict == "allow"
-    assert find_bundle("docker pull x", ["shell(docker pull)"], (), two, (bundle.title,)) is None
+    assert find_bundle("docker pull x", ["shell(docker pull)"], (), one, (bundle.title,)) is None
 
 
 @pytest.mark.parametrize("program", ["git", "kubectl", "aws", "npx", "ssh", "terraform"])
 def test_a_whole_program_is_not_offered_if_it_reaches_far(program: str) -> None:
-    known = rules(f"shell({program} one)", f"shell({program} two)")
+    known = rules(f"shell({program} one)")
     policy = msgspec.structs.replace(POLICY, allow=known)
     bundle = find_bundle(f"{program} three", [f"shell({program} three)"], (), policy)
     assert bundle is None
