@@ -67,6 +67,27 @@ def test_a_program_without_a_rule_is_never_allowed_by_rules_for_others(command: 
     assert decide_shell(command, GENEROUS).verdict == "ask"
 
 
+@pytest.mark.parametrize("command", read_cases("partial"))
+def test_a_program_that_reads_when_told_to_is_asked_about_when_told_otherwise(command: str) -> None:
+    assert decide_shell(command, POLICY).verdict == "ask"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "conda run rm x",
+        "uv run rm x",
+        "poetry run rm x",
+        "stack exec rm x",
+        "dotnet exec rm",
+        "mvn rm",
+    ],
+)
+def test_a_program_of_which_only_some_calls_are_known_may_start_what_it_names(command: str) -> None:
+    policy = msgspec.structs.replace(POLICY, allow_all_tools=True, deny=rules("shell(rm)"))
+    assert decide_shell(command, policy).verdict in ("deny", "ask")
+
+
 @pytest.mark.parametrize("command", read_cases("uncertain"))
 def test_no_rule_allows_what_is_hazardous_or_not_known(command: str) -> None:
     assert decide_shell(command, WITH_RM).verdict == "ask"

@@ -96,7 +96,9 @@ def find_named(words: Sequence[str]) -> Iterator[Name]:
 
 
 def _is_described(program: str) -> bool:
-    return find_program(program) is not None or is_carrier(program) or program in SEARCHERS
+    table = find_program(program)
+    described = table is not None and not table.partial
+    return described or is_carrier(program) or program in SEARCHERS
 
 
 def _find_remote(program: str, words: Sequence[str]) -> Sequence[str]:

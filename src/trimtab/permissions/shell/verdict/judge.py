@@ -372,10 +372,11 @@ class Judge:
         if table.text or name.program == "set":
             # What is printed or set may become another program's argument.
             self.note_places([a for a in rest if _FAR.match(a.text)], reads=reads)
-        if table.text or table.first >= 999:
+        first = 0 if table.partial and not reads else table.first
+        if table.text or first >= 999:
             return
         given = reading.has("-e", "-f", "--regexp", "--file", "--files", "--from-file")
-        patterns = reading.operands[: 0 if given else table.first]
+        patterns = reading.operands[: 0 if given else first]
         shown = [a for a in rest[name.skipped :] if a not in patterns]
         files = [a for a in shown if a in reading.operands]
         self.note_places(files, reads=reads, certain=reads)

@@ -13,6 +13,7 @@ _LISTING = (
 )
 _NO_FILES = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr", "-"))
 _GETTING = ("--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "-l")
+_TO_STDOUT = ("-c", "--stdout", "--to-stdout", "-l", "--list", "-t", "--test")
 _SHOWING = ("show", "list", "ls", "sh", "get", "dev")
 _PACKING = (
     *("-x", "-c", "-r", "-u", "-A", "--extract", "--get", "--create", "--append", "--update"),
@@ -52,6 +53,10 @@ def _operands_are_read(name: Name, reading: Reading) -> bool:
             only_reads = reading.has("-t", "--list") and not reading.has(*_PACKING)
         case "unzip":
             only_reads = reading.has("-l", "-Z")
+        case "gzip" | "gunzip" | "xz" | "unxz" | "bzip2" | "bunzip2" | "zstd" | "unzstd":
+            only_reads = reading.has(*_TO_STDOUT)
+        case "pdftotext":
+            only_reads = len(operands) == 2 and operands[1].text == "-"
         case "tee":
             only_reads = all(operand.text in _NO_FILES for operand in operands)
         case _:
