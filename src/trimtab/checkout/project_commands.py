@@ -9,53 +9,90 @@ from typing import Any
 import msgspec
 
 CHECK_SCRIPT = re.compile(
-    r"(?:build|tests?|lint|type-?check|types|format|fmt|check|verify|validate|coverage|dev|start|"
-    r"serve|preview|watch)(?:[:-][\w:.-]*)?",
+    r"(?:build|compile|bundle|codegen|generate|tests?|unit|integration|e2e|spec|smoke|bench|ci|"
+    r"lint|prettier|eslint|tsc|vitest|jest|playwright|type-?check|types|format|fmt|fix|check|"
+    r"verify|validate|analy[sz]e|coverage|docs|storybook|dev|start|serve|preview|watch|clean)"
+    r"(?:[:-][\w:.-]*)?",
     re.ASCII,
 )
 """Names of scripts that build, check or start a project. Nothing in one can be another command."""
 NODE_TOOLS = {
+    "@11ty/eleventy": "eleventy",
+    "@angular/cli": "ng",
+    "@astrojs/check": "astro check",
     "@biomejs/biome": "biome",
+    "@nestjs/cli": "nest build",
     "@playwright/test": "playwright",
+    "astro": "astro",
     "ava": "ava",
     "c8": "c8",
     "cypress": "cypress",
+    "cspell": "cspell",
     "depcheck": "depcheck",
+    "dependency-cruiser": "depcruise",
+    "esbuild": "esbuild",
     "eslint": "eslint",
+    "gatsby": "gatsby build",
     "jest": "jest",
     "knip": "knip",
     "markdownlint-cli": "markdownlint",
     "mocha": "mocha",
-    "next": "next lint",
+    "next": "next",
+    "nuxt": "nuxt",
     "nyc": "nyc",
     "oxlint": "oxlint",
+    "parcel": "parcel build",
     "prettier": "prettier",
+    "publint": "publint",
+    "react-scripts": "react-scripts",
+    "rollup": "rollup",
+    "sass": "sass",
     "stylelint": "stylelint",
     "svelte-check": "svelte-check",
+    "tailwindcss": "tailwindcss",
     "tsup": "tsup",
+    "turbo": "turbo",
+    "typedoc": "typedoc",
     "typescript": "tsc",
-    "vite": "vite build",
+    "vite": "vite",
+    "vitepress": "vitepress",
     "vitest": "vitest",
     "vue-tsc": "vue-tsc",
+    "webpack": "webpack",
 }
 """Packages that build or check a project, and their programs."""
 PYTHON_TOOLS = (
-    ("[tool.pytest", "pytest"),
-    ("[tool.ruff", "ruff"),
-    ("[tool.mypy", "mypy"),
-    ("[tool.pyright", "pyright"),
-    ("[tool.black", "black"),
-    ("[tool.isort", "isort"),
-    ("[tool.pylint", "pylint"),
-    ("[tool.coverage", "coverage"),
+    "pytest",
+    "ruff",
+    "mypy",
+    "pyright",
+    "black",
+    "isort",
+    "pylint",
+    "coverage",
+    "flake8",
 )
-"""Sections of `pyproject.toml` that configure a program."""
+"""Programs that check a Python project, named in its settings or requirements."""
+PYTHON_MANIFESTS = (
+    *("pyproject.toml", "setup.cfg", "requirements.txt", "requirements-dev.txt"),
+    *("dev-requirements.txt", "requirements/dev.txt", "requirements/test.txt", "Pipfile"),
+    *("requirements_dev.txt", "test-requirements.txt"),
+)
 PYTHON_STARTERS = (("uv.lock", "uv run"), ("poetry.lock", "poetry run"), ("Pipfile", "pipenv run"))
 MAKE_TARGETS = ("build", "test", "check", "lint", "format", "run", "dev")
 NODE_SCRIPTS = ("build", "test", "lint", "typecheck", "format", "dev", "start")
 BY_FILE = (
     ("Cargo.toml", ("cargo build", "cargo test")),
     ("go.mod", ("go build ./...", "go test ./...")),
+    ("CMakeLists.txt", ("cmake", "ctest")),
+    ("meson.build", ("meson setup", "meson compile", "meson test", "ninja")),
+    ("stack.yaml", ("stack build", "stack test")),
+    ("cabal.project", ("cabal build", "cabal test")),
+    ("dune-project", ("dune build", "dune test")),
+    ("build.zig", ("zig build", "zig test")),
+    ("build.sbt", ("sbt compile", "sbt test")),
+    ("gleam.toml", ("gleam build", "gleam test")),
+    ("project.yml", ("xcodegen generate",)),
     ("pom.xml", ("mvn package", "mvn test")),
     ("build.gradle", ("./gradlew build", "./gradlew test")),
     ("build.gradle.kts", ("./gradlew build", "./gradlew test")),
@@ -152,17 +189,28 @@ def _find_more_checks(root: str) -> Iterator[str]:
     for manifest, starter, mark in RECIPES:
         targets = re.findall(mark, read_manifest(root, manifest), re.MULTILINE)
         yield from (f"{starter} {name}" for name in filter(CHECK_SCRIPT.fullmatch, targets))
-    if os.path.isfile(os.path.join(root, "Cargo.toml")):
+    yield from _find_compiled_checks(root)
+
+
+def _find_compiled_checks(root: str) -> Iterator[str]:
+    """Return the checks of projects whose language is compiled."""
+    names = _list_names(root)
+    if "Cargo.toml" in names:
         yield from ("cargo check", "cargo clippy", "cargo fmt", "cargo run")
-    if os.path.isfile(os.path.join(root, "go.mod")):
-        yield from ("go vet ./...", "gofmt -l .", "go run .")
+    if "go.mod" in names:
+        yield from ("go vet ./...", "go fmt ./...", "gofmt -l .", "go run .")
+    if any(name.endswith((".xcodeproj", ".xcworkspace")) for name in names):
+        yield "xcodebuild"
+    if any(name.endswith((".sln", ".slnx", ".csproj", ".fsproj")) for name in names):
+        yield from ("dotnet build", "dotnet test", "dotnet run", "dotnet format")
 
 
 def _find_python_checks(root: str, settings: str) -> Iterator[str]:
     """Return each way to start the programs that the settings of a Python project configure."""
-    tools = [tool for section, tool in PYTHON_TOOLS if section in settings]
-    if not tools:
-        return
+    manifests = [settings, *(read_manifest(root, name) for name in PYTHON_MANIFESTS[1:])]
+    tools = [tool for tool in PYTHON_TOOLS if any(_names_tool(tool, text) for text in manifests)]
+    if "pytest" not in tools and os.path.isfile(f"{root}/conftest.py"):
+        tools.append("pytest")
     yield from tools
     starters = [start for lock, start in PYTHON_STARTERS if os.path.exists(f"{root}/{lock}")]
     for tool in tools:
@@ -170,6 +218,20 @@ def _find_python_checks(root: str, settings: str) -> Iterator[str]:
         for folder in (".venv/bin", "venv/bin"):
             if os.path.exists(f"{root}/{folder}/{tool}"):
                 yield from (f"{folder}/{tool}", f"{folder}/python -m {tool}")
+
+
+def _names_tool(tool: str, text: str) -> bool:
+    """Return True if a manifest configures a program, or requires it or a plugin of it."""
+    named = rf"\[(?:tool[.:])?{tool}\b|^{tool}\b|[\"']{tool}\b"
+    return tool in text and re.search(named, text, re.MULTILINE) is not None
+
+
+def _list_names(root: str) -> list[str]:
+    try:
+        with os.scandir(root) as entries:
+            return [entry.name for entry in islice(entries, MAX_ENTRIES)]
+    except OSError:
+        return []
 
 
 def find_packages(root: str) -> list[str]:

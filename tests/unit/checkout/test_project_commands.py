@@ -117,3 +117,43 @@ def test_a_script_whose_name_is_more_than_a_word_is_not_offered(tmp_path: Path, 
 def test_a_manifest_that_is_damaged_names_none(tmp_path: Path, text: str) -> None:
     (tmp_path / "package.json").write_text(text, errors="surrogateescape")
     assert find_checks(str(tmp_path)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "tools"),
+    [
+        ("requirements.txt", "flask==3\npytest>=8\n# black\n", ["pytest"]),
+        ("requirements-dev.txt", "pytest-cov\nruff\n", ["pytest", "ruff"]),
+        ("setup.cfg", "[mypy]\nstrict = true\n[tool:pytest]\n", ["pytest", "mypy"]),
+        ("pyproject.toml", "dev = [\"black\", 'isort']\n", ["black", "isort"]),
+        ("pyproject.toml", 'description = "a black box"\n', []),
+        ("conftest.py", "", ["pytest"]),
+    ],
+)
+def test_the_checks_of_a_python_project_are_those_it_requires(
+    tmp_path: Path, name: str, text: str, tools: list[str]
+) -> None:
+    (tmp_path / name).write_text(text)
+    checks = find_checks(str(tmp_path))
+    assert [check for check in checks if " " not in check] == tools
+    assert [check for check in checks if check.startswith("python3 -m ")] == [
+        f"python3 -m {tool}" for tool in tools
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "check"),
+    [
+        ("CMakeLists.txt", "ctest"),
+        ("meson.build", "meson compile"),
+        ("App.xcodeproj", "xcodebuild"),
+        ("App.sln", "dotnet test"),
+        ("go.mod", "go fmt ./..."),
+        ("build.zig", "zig build"),
+    ],
+)
+def test_projects_in_other_languages_have_their_builders(
+    tmp_path: Path, name: str, check: str
+) -> None:
+    (tmp_path / name).touch()
+    assert check in find_checks(str(tmp_path))
