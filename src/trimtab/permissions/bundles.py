@@ -11,7 +11,8 @@ from trimtab.contracts.tool import Access
 from trimtab.permissions.approvals import THIS_MACHINE, generalise, to_rules
 from trimtab.permissions.assess import read_script
 from trimtab.permissions.file_commands import changes_named_files
-from trimtab.permissions.rules import parse_rules
+from trimtab.permissions.paths import is_inside
+from trimtab.permissions.rules import HERE, parse_rules
 
 CHECKS = "the project's own commands"
 EVERYDAY = "everyday work on this project"
@@ -47,11 +48,14 @@ CODE = Bundle(
         for name in (
             *("python", "python3", ".venv/bin/python", "venv/bin/python", "uv run python"),
             *("poetry run python", "pixi run python", "node", "tsx", "ts-node", "npx tsx"),
-            *("npx ts-node", "deno run", "ruby", "php", "bash", "sh"),
+            *("npx ts-node", "deno run", "ruby", "php", "bash", "sh", HERE),
         )
     ),
 )
-"""Interpreters, by each way to start them: they run whatever a file or an argument tells them."""
+"""Interpreters, by each way to start them, and the programs of the project that are named by path.
+
+They run whatever a file or an argument tells them.
+"""
 LOCAL = Bundle(
     "requests to this machine", tuple(str(Rule("url", address)) for address in THIS_MACHINE)
 )
@@ -81,19 +85,27 @@ def find_bundle(
     for bundle in bundles:
         missing = [rule for rule in bundle.rules if rule not in allowed]
         more = not set(missing) <= set(suggested)
-        if more and bundle.title not in offered and _covers_some(missing, suggested):
+        if more and bundle.title not in offered and _covers_some(missing, suggested, policy):
             rules = dict.fromkeys((*missing, *suggested))
             return msgspec.structs.replace(bundle, rules=tuple(rules))
     return None
 
 
-def _covers_some(rules: Sequence[str], suggested: Sequence[str]) -> bool:
+def _covers_some(rules: Sequence[str], suggested: Sequence[str], policy: Policy) -> bool:
     """Return True if one of the rules covers one of those suggested: the same, or fewer words."""
+    if str(Rule("shell", HERE)) in rules and any(_is_here(rule, policy) for rule in suggested):
+        return True
     return any(
         narrow == rule or narrow.startswith(f"{rule.removesuffix(')').removesuffix(':*')} ")
         for rule in rules
         for narrow in suggested
     )
+
+
+def _is_here(rule: str, policy: Policy) -> bool:
+    """Return True if a rule names a program of the project by its path."""
+    word = rule.removeprefix("shell(").removesuffix(")").partition(" ")[0]
+    return "/" in word and is_inside(os.path.join(policy.cwd, word), (policy.cwd,))
 
 
 def _find_whole(suggested: Sequence[str], policy: Policy) -> Iterator[Bundle]:
@@ -125,7 +137,7 @@ def find_everyday(
     allowed = {str(rule) for rule in policy.allow}
     new = {part.title: [rule for rule in part.rules if rule not in allowed] for part in parts}
     missing = [rule for rules in new.values() for rule in rules]
-    fits = _covers_some(missing, suggested) or changes_files(command, policy)
+    fits = _covers_some(missing, suggested, policy) or changes_files(command, policy)
     if not fits or set(missing) <= set(suggested):
         return None
     titles = tuple(title for title, rules in new.items() if rules)

@@ -26,6 +26,7 @@ from trimtab.permissions.rules import (
     matches_command,
     matches_path,
     name_rule,
+    runs_from,
 )
 from trimtab.permissions.shell.programs.launchers import find_named
 from trimtab.permissions.shell.verdict.analysis import Analysis, Found
@@ -109,7 +110,7 @@ class _Places:
 def _find_match(rule: Rule, analysis: Analysis, places: _Places) -> str | None:
     """Return what a rule that denies or asks covers in a command."""
     for found in analysis.commands:
-        if matches_command(rule, found, denies=True):
+        if matches_command(rule, found, denies=True) or runs_from(rule, found, places.cwd):
             return found.identifier
     for url in analysis.possible_urls:
         if matches_address(rule, url, denies=True):
@@ -283,7 +284,12 @@ def _find_deleters(analysis: Analysis) -> list[Found]:
 
 
 def _find_rule(found: Found, policy: Policy) -> Rule | None:
-    return next((rule for rule in policy.allow if matches_command(rule, found)), None)
+    covering = (
+        rule
+        for rule in policy.allow
+        if matches_command(rule, found) or runs_from(rule, found, policy.cwd)
+    )
+    return next(covering, None)
 
 
 def _find_url_rule(found: Found, policy: Policy) -> Rule | None:

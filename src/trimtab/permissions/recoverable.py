@@ -1,7 +1,9 @@
 """Destruction that the session's undo takes back: it needs no question of its own."""
 
 import os
+import re
 from collections.abc import Iterable, Sequence
+from glob import iglob
 
 import msgspec
 
@@ -26,6 +28,7 @@ REGENERATED = frozenset(
 )
 """Names of folders that the tools of a project make again, whatever their size."""
 
+_PATTERN = re.compile(r"[*?\[]")
 _SHELLS = ("bash", "sh")
 _DELETERS = frozenset(("rm", "find", "gfind", "git"))
 
@@ -62,7 +65,8 @@ def _works_here(found: Found, policy: Policy) -> bool:
     program = found.base.partition(" ")[0]
     if program == "git" and not _is_repository_here(found.words[1:], policy):
         return False
-    return found.literal or program not in _DELETERS
+    plain = found.spelled if program == "rm" else found.literal
+    return plain or program not in _DELETERS
 
 
 def _is_repository_here(words: Sequence[str], policy: Policy) -> bool:
@@ -79,22 +83,23 @@ def _is_kept(path: str, policy: Policy) -> bool:
     """Return True for a place below a folder that undo covers, or for an entry of the temp folder.
 
     The folders themselves are not: nothing would be left to go on with. What lies beside a
-    workspace in the temp folder may be another one.
+    workspace in the temp folder may be another one, and a pattern for folders may match links.
     """
     real = resolve(path)
-    if real in policy.undone or is_protected(path):
+    if real in policy.undone or is_protected(path) or _PATTERN.search(os.path.dirname(path)):
         return False
     if is_inside(real, policy.undone):
         return True
     if not policy.temp or real == policy.temp or is_inside(policy.cwd, (policy.temp,)):
         return False
-    return is_inside(real, (policy.temp,)) and not any(sign in path for sign in "*?[")
+    return is_inside(real, (policy.temp,)) and not _PATTERN.search(path)
 
 
 def _are_kept(paths: Iterable[str]) -> bool:
     """Return True if the files below some paths are few and small enough for undo to keep."""
     left, room = MAX_ENTRIES, MAX_BYTES
-    folders = [path for path in paths if os.path.basename(path.rstrip("/")) not in REGENERATED]
+    there = (found for path in paths for found in _expand(path))
+    folders = [path for path in there if os.path.basename(path.rstrip("/")) not in REGENERATED]
     for folder in folders:  # grows on the way
         try:
             with os.scandir(folder) as entries:
@@ -107,8 +112,15 @@ def _are_kept(paths: Iterable[str]) -> bool:
                     room -= size
                     if left < 0 or room < 0 or size > MAX_FILE:
                         return False
-        except (NotADirectoryError, FileNotFoundError):
+        except FileNotFoundError:
             continue
+        except NotADirectoryError:
+            if os.lstat(folder).st_size > MAX_FILE:
+                return False
         except OSError:
             return False
     return True
+
+
+def _expand(path: str) -> Iterable[str]:
+    return iglob(path, include_hidden=True) if _PATTERN.search(path) else (path,)

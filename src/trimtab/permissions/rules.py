@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.permission import Rule
 from trimtab.contracts.tool import Access
-from trimtab.permissions.paths import fold, resolve
+from trimtab.permissions.paths import fold, is_inside, is_protected, resolve
 from trimtab.permissions.read_folders import covers_below, name_folder
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ _ALIASES = {
 }
 KINDS = ("shell", "bash", "write", "read", "url", "memory")
 """The kinds of rules; any other word is the name of a tool or a server."""
+HERE = "./"
+"""As the argument of a rule: the programs in the working directory and below, named by a path."""
 _SYNTAX = "write shell(git:*), write(PATH), url(example.com), SERVER(TOOL) or a tool's name"
 
 
@@ -108,6 +110,13 @@ def matches_command(rule: Rule, found: "Found", *, denies: bool = False) -> bool
     if stem in names:
         return True
     return _begins_with(found, tuple(stem.split()), denies=denies)
+
+
+def runs_from(rule: Rule, found: "Found", cwd: str) -> bool:
+    """Return True if a rule for the programs of a folder, `shell(./)`, covers a command."""
+    if rule.argument != HERE or rule.kind not in ("shell", "bash") or not found.program:
+        return False
+    return is_inside(found.program, (cwd,)) and not is_protected(found.program)
 
 
 def _begins_with(found: "Found", words: tuple[str, ...], *, denies: bool) -> bool:

@@ -158,6 +158,8 @@ def test_everyday_work_of_which_nothing_else_is_missing_is_not_offered() -> None
         ("node -e 1", "shell(node)"),
         ("bash scripts/a.sh", "shell(bash scripts/a.sh)"),
         ("npx tsx a.ts", "shell(npx tsx)"),
+        ("./scripts/a.sh -v", "shell(./scripts/a.sh)"),
+        ("/srv/project/bin/a", "shell(/srv/project/bin/a)"),
     ],
 )
 def test_code_is_run_by_every_interpreter_after_one_answer(command: str, suggested: str) -> None:

@@ -34,6 +34,7 @@ def policy(tmp_path: Path) -> Policy:
     "command",
     [
         "rm -rf old",
+        "rm -rf old/* *.egg-info",
         "rm -r old/deep other",
         "rm -rf dist && npm run build",
         "bash -c 'rm -rf old'",
@@ -64,7 +65,9 @@ def test_what_undo_takes_back_runs_by_its_rule(policy: Policy, command: str) -> 
         "rm -rf .",
         "rm -rf $x",
         'rm -rf "old/$x"',
-        "rm -rf old/*",
+        "rm -rf */x",
+        "rm -rf o*d/../..",
+        "rm -rf ./*",
         "rm -rf *",
         "rm -rf ..",
         "rm -rf ../other",
@@ -114,6 +117,7 @@ def test_files_that_undo_would_not_keep_are_asked_about(policy: Policy) -> None:
     with large.open("wb") as file:
         file.truncate(MAX_FILE + 1)
     assert decide_shell("rm -rf old", policy).verdict == "ask"
+    assert decide_shell("rm -rf old/*", policy).verdict == "ask"
     large.rename(Path(policy.cwd) / "old/moved")
     (Path(policy.cwd) / "old").rename(Path(policy.cwd) / "dist")
     assert decide_shell("rm -rf dist", policy).verdict == "allow", "the project makes it again"

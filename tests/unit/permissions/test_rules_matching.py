@@ -2,11 +2,14 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from permissionkit import POLICY
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.permission import Rule
 from trimtab.contracts.tool import Access
+from trimtab.permissions.decide_shell import decide_shell
 from trimtab.permissions.rules import (
     covers,
     find_spots,
@@ -262,3 +265,40 @@ def test_a_rule_that_is_wrong_is_named_with_what_to_write(text: str, part: str) 
 )
 def test_a_rule_is_read_as_it_is_written(text: str, kind: str, argument: str | None) -> None:
     assert parse_rule(text, "file") == Rule(kind, argument, "file")
+
+
+@pytest.mark.parametrize(
+    ("script", "allowed"),
+    [
+        ("./run.sh", True),
+        ("scripts/a.sh --fast", True),
+        ("{cwd}/scripts/a.sh", True),
+        ("cd scripts && ./a.sh", True),
+        ("./missing", True),
+        ("run.sh", False),
+        ("/tmp/run.sh", False),
+        ("../run.sh", False),
+        ("./scripts/../../run.sh", False),
+        ("./away", False),
+        ("./away/ls", False),
+        ("cd /tmp && ./run.sh", False),
+        ("cd $x && ./run.sh", False),
+        (".git/hooks/pre-commit", False),
+        ("./$x", False),
+        ("./run.sh && frob", False),
+    ],
+)
+def test_a_rule_for_programs_here_covers_those_below_that_are_named_by_path(
+    tmp_path: Path, script: str, allowed: bool
+) -> None:
+    cwd = tmp_path / "work"
+    (cwd / "scripts").mkdir(parents=True)
+    (cwd / "away").symlink_to("/usr/bin")
+    policy = msgspec.structs.replace(
+        POLICY, cwd=str(cwd), roots=(str(cwd), "/tmp"), allow=parse_rules(["shell(./)"])
+    )
+    command = script.format(cwd=cwd)
+    assert (decide_shell(command, policy).verdict == "allow") is allowed
+    denied = msgspec.structs.replace(policy, deny=policy.allow, allow=(), allow_all_tools=True)
+    if allowed:
+        assert decide_shell(command, denied).verdict == "deny"

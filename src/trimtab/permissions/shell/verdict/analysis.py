@@ -12,7 +12,8 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     `shadow` marks a program that another one would start although its words are no command line
     (`npx X`): a deny rule counts for it, an allow rule is not needed. `doubtful` marks one that
     only reads unless a word that is not known turns out to be an option. `literal` marks one whose
-    words are all written out.
+    words are all written out, `spelled` one in which patterns may stand besides. `program` is the
+    path of a program that is named by one, if that is known.
     """
 
     identifier: str
@@ -23,6 +24,8 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     shadow: bool = False
     doubtful: bool = False
     literal: bool = False
+    spelled: bool = False
+    program: str = ""
 
 
 class Analysis(msgspec.Struct, kw_only=True):
