@@ -39,6 +39,10 @@ SIGNS = (
     "ame resolution",
     "Address family not supported",
     "Device or resource busy",
+    "Failed to connect to localhost",  # a server outside is not reached from inside
+    "Failed to connect to 127.0.0.1",
+    "ECONNREFUSED 127.0.0.1",
+    "ECONNREFUSED ::1",
     "/.git/description': Not a directory",  # `git init`: a .git that is not there yet is protected
 )
 REFUSED = "the person did not allow it>"
