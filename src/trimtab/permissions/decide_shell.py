@@ -107,7 +107,7 @@ class _Places:
 
 def _find_match(rule: Rule, analysis: Analysis, places: _Places) -> str | None:
     """Return what a rule that denies or asks covers in a command."""
-    for found in analysis.commands:
+    for found in (*analysis.commands, *analysis.carried):
         if matches_command(rule, found, denies=True):
             return found.identifier
     for url in analysis.possible_urls:

@@ -29,6 +29,10 @@ class Analysis(msgspec.Struct, kw_only=True):
     """Everything a decision needs. Paths are absolute where that could be worked out."""
 
     commands: list[Found] = []
+    carried: list[Found] = []
+    """Commands that may stand in texts which programs run in ways of their own (`man -P TEXT`).
+
+    Only rules that deny or ask look at them: `hazards` say that something runs."""
     possible_paths: list[str] = []
     possible_urls: list[str] = []
     targets: list[str | None] = []

@@ -22,6 +22,7 @@ from trimtab.permissions.shell.grammar.syntax import (
     Word,
 )
 from trimtab.permissions.shell.grammar.words import UNKNOWN, Argument, Variables
+from trimtab.permissions.shell.programs.carried import find_carried
 from trimtab.permissions.shell.programs.carriers import carry, is_carrier
 from trimtab.permissions.shell.programs.destruction import find_destruction
 from trimtab.permissions.shell.programs.identify import Name, identify
@@ -104,6 +105,15 @@ class Judge:
         self._functions = outer
         self._depth -= 1
 
+    def note_carried(self, texts: Iterable[str]) -> None:
+        """Note the commands in texts that a program runs in its own way, for rules that deny."""
+        for line in (line for text in texts for line in find_carried(text)):
+            self._effort.spend()
+            name, words = identify(line), tuple(word.text for word in line)
+            found = Found(identifier=name.identifier, read_only=False, base=name.base, words=words)
+            if found not in self.into.carried:
+                self.into.carried.append(found)
+
     def _note_urls(self, urls: Iterable[str]) -> None:
         found = self.into.possible_urls
         found += [url for url in dict.fromkeys(urls) if url not in found]
@@ -144,6 +154,7 @@ class Judge:
         unknown: list[str | None] = [None]
         if any(is_hazardous(name, value) for value in values or unknown):
             self.into.add_hazards(f"{name} decides what programs load or run")
+            self.note_carried(values or ())
         self._check_values(name, values or ())
 
     def _check_values(self, name: str, values: Sequence[str]) -> None:
@@ -199,8 +210,23 @@ class Judge:
             name = arguments[0].text
             self.into.commands.append(Found(identifier=name, read_only=True, base=name))
             return
+        self._check_input(command, arguments[0], body[-1] if body else None)
         literal = all(map(_is_written_out, command.words)) and not self.places.unknown
         self.judge_words(arguments, stdin=body[-1] if body else None, literal=literal)
+
+    def _check_input(self, command: Command, program: Argument, body: str | None) -> None:
+        """Check what a program reads that takes its input for code, if it may run commands."""
+        table = find_program(program.text.rpartition("/")[2])
+        if table is None or not (table.code or table.launches):
+            return
+        self.note_carried([body] if body else [])
+        if not table.code:  # it is a hazard anyway
+            return
+        if body is not None:
+            if UNKNOWN in body or re.search(table.hazard, body, re.IGNORECASE):
+                self.into.add_hazards(f"{program.text} is given commands to run")
+        elif command.joint == "|" or any(one.operator == "<" for one in command.redirects):
+            self.into.add_hazards(f"{program.text} runs what it reads")
 
     def _guess(self, command: Command, variables: Variables) -> None:
         """Judge a command as if variables had the values that the script gives them.
@@ -314,6 +340,9 @@ class Judge:
             self.judge_words(launched, shadow=True)
         if program == "git":
             self.into.add_hazards(*name.hazards)
+            if name.hazards:
+                given = rest[: name.skipped - 1] if name.skipped else rest
+                self.note_carried(word.text for word in given)
             search_git(self, name.subcommand, rest[name.skipped :])
             search_aliases(self, name, arguments)
         return self._judge_by_table(name, rest) and is_plain
@@ -327,15 +356,21 @@ class Judge:
             return True
         if table.launches:
             self.into.add_hazards(f"{name.base} runs what it is told or finds in files")
+            self.note_carried(word.text for word in rest)
         # Options of git itself stand before the subcommand and were read with its name.
         reading = read_options(table, rest[name.skipped if name.program == "git" else 0 :])
         self.into.add_hazards(
             *(f"{name.base}: {hazard}" for hazard in reading.hazards), conceals=reading.runs
         )
+        self.note_carried(reading.carried)
         for target in (*reading.targets, *find_downloads(name.program, reading)):
             self.add_target(target)
         read_only = is_read_only(name, table, reading, self.into)
-        if reading.uncertain and not table.free and (table.runs or table.writes):
+        if name.table == "git config" and not read_only:
+            self.note_carried(word.text for word in reading.operands)
+        declares = name.program in DECLARATIONS
+        does_more = table.runs or table.writes or (table.hazard and not declares)
+        if reading.uncertain and does_more and not table.free:
             self._doubt(name, table, reading)
         self._note_operands(table, reading, rest, name, reads=read_only or self._doubtful)
         if name.program in ("cd", "pushd", "popd"):
@@ -355,7 +390,7 @@ class Judge:
         if self._doubtful:
             self.into.doubts.append(reason)
         else:
-            self.into.add_hazards(reason, conceals=bool(table.runs))
+            self.into.add_hazards(reason, conceals=bool(table.runs or table.hazard))
 
     def _note_operands(
         self,
