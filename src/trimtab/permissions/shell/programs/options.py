@@ -198,8 +198,9 @@ def read_options(program: Program, arguments: Sequence[Argument]) -> Reading:
                 reading.hazards.append(f"{argument.text.replace(UNKNOWN, '…')!r} runs something")
                 reading.runs = True
                 reading.carried.append(argument.text)
-            elif _may_match(program, argument.text, ended=ended):
-                reading.uncertain = True
+            elif program.code or argument in reading.operands or argument.text[:1] == "-":
+                unsure = _may_match(program, argument.text, ended=ended)
+                reading.uncertain = reading.uncertain or unsure
     return reading
 
 

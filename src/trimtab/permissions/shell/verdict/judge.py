@@ -28,10 +28,13 @@ from trimtab.permissions.shell.programs.destruction import find_destruction
 from trimtab.permissions.shell.programs.identify import Name, identify
 from trimtab.permissions.shell.programs.launchers import find_launched, search_aliases
 from trimtab.permissions.shell.programs.network import (
+    PROXY,
     find_addresses,
     find_downloads,
+    find_open,
     find_socket,
     find_urls,
+    may_be_socket,
 )
 from trimtab.permissions.shell.programs.options import (
     Program,
@@ -118,6 +121,10 @@ class Judge:
         found = self.into.possible_urls
         found += [url for url in dict.fromkeys(urls) if url not in found]
 
+    def _note_open(self, texts: Iterable[str]) -> None:
+        found = self.into.open_urls
+        found += [text for text in dict.fromkeys(texts) if text not in found]
+
     def _note_settings(self, script: Script) -> None:
         """Variables that builtins set; their values count as not known."""
         for command in script.commands:
@@ -155,6 +162,11 @@ class Judge:
         if any(is_hazardous(name, value) for value in values or unknown):
             self.into.add_hazards(f"{name} decides what programs load or run")
             self.note_carried(values or ())
+        if PROXY.fullmatch(name):
+            self._note_urls(
+                value if "://" in value else f"http://{value}" for value in values or ()
+            )
+            self._note_open(() if values else [UNKNOWN])
         self._check_values(name, values or ())
 
     def _check_values(self, name: str, values: Sequence[str]) -> None:
@@ -323,6 +335,7 @@ class Judge:
         """Return True if a program only reads; what it starts and touches is noted on the way."""
         program, rest = name.program, arguments[1:]
         self._note_urls(find_addresses(program, rest))
+        self._note_open(find_open(name, rest))
         is_plain = "/" not in arguments[0].text
         self.into.destructive += find_destruction(name, rest)
         if program in _DELETERS:
@@ -446,8 +459,7 @@ class Judge:
         if operator in ("<<", "<<-", "<<<"):
             return
         for argument in target:
-            if socket := find_socket(argument.text):
-                self._note_urls([socket])
+            self._note_socket(argument.text)
             if re.match(r"/dev/(tcp|udp)/", argument.text):
                 self.into.add_hazards("/dev/tcp opens a connection")
             elif operator not in _WRITING:
@@ -458,6 +470,12 @@ class Judge:
         if not target and operator in _WRITING:
             self.into.targets.append(None)
             self.into.writes = True
+
+    def _note_socket(self, path: str) -> None:
+        if socket := find_socket(path):
+            self._note_urls([socket])
+        elif may_be_socket(path):
+            self._note_open([UNKNOWN])
 
     def add_target(self, argument: Argument) -> bool:
         """Note a file that is written; whether it is one."""
