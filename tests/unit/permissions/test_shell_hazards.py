@@ -274,3 +274,84 @@ def test_an_unknown_path_is_asked_about_if_a_rule_denies_one_of_that_host() -> N
 def test_the_sandbox_itself_keeps_confined_commands_from_denied_hosts() -> None:
     policy = msgspec.structs.replace(NOT_EVIL, confined=True)
     assert decide_shell('curl "$x"', policy).verdict == "allow"
+
+
+ALL_TOOLS = msgspec.structs.replace(POLICY, allow_all_tools=True, allow_destructive=True)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("cp a /nowhere/x", "touch /nowhere", "mkdir -p /nowhere/x", "mv a /nowhere/x"),
+        *("tee /nowhere/x", "dd of=/nowhere/x", "ln -s a /nowhere/x", "install a /nowhere/x"),
+        *("tar xf a.tar -C /nowhere", "tar xf a.tar -C/nowhere", "tar cf /nowhere/x.tar a"),
+        *("unzip a -d /nowhere", "rsync -a a /nowhere/", "chmod 700 /nowhere/x", "rm /nowhere/x"),
+        *("git clone http://a.test/x /nowhere/x", "git -C /nowhere status", "git init /nowhere"),
+        *("npm --prefix /nowhere i", "npm --prefix=/nowhere i", "wget -P /nowhere http://a.test"),
+        *("sed -i s/a/b/ /nowhere/x", "make -C /nowhere", "docker run -v /nowhere:/x i"),
+        *("sudo -D /nowhere touch x", "env -C /nowhere touch x", "tool --output-dir=/nowhere"),
+    ],
+)
+def test_a_folder_at_the_top_is_outside_whatever_it_is_called(command: str) -> None:
+    assert decide_shell(command, ALL_TOOLS).verdict == "ask"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *('cat "$x"/etc/passwd', "cat $1/etc/passwd", 'cat "$1"/etc/passwd', 'cat "$1/etc/passwd"'),
+        *('cat "$@"/etc/passwd', 'cat "${x}/etc/passwd"', "cat ${x:-~/.ssh/id_rsa}"),
+        *("cat ${x:-$HOME/.ssh/id_rsa}", "cat ${x:-${HOME}/.ssh/a}", 'cat "${x:-"/etc/passwd"}"'),
+        *("cat ${x/#//etc/passwd}", "cat ${PWD/srv*/etc/passwd}", "cat ${PWD%/*}/../etc/passwd"),
+        *("cat < $x/etc/passwd", 'cat < "$1/etc/passwd"', "cat < ${x:-~/.ssh/id_rsa}"),
+        *("cat 'x y/../../../etc/passwd'", "cat < 'x y/../../../etc/passwd'"),
+        *(
+            "cp 'x y/../../../etc/passwd' b",
+            "tool 'x y/../../../etc/passwd'",
+            "cat $'x\\n/../../../etc/passwd'",
+        ),
+        *(
+            "x=$(true); cat $x/etc/passwd",
+            "read x < a; cat $x/etc/passwd",
+            "cat $(true)/etc/passwd",
+        ),
+        *('cat "$(pwd)/../../etc/passwd"', "echo x > $x/etc/passwd", 'echo x > "$1/etc/cron.d/x"'),
+        *('cp a "$x/etc/cron.d/x"', "cp a ${x:-/etc/cron.d/x}", 'cat "$x$y/etc/passwd"'),
+        *("x=a; unset x; cat $x/etc/passwd", 'x=a; unset "$y"; cat $x/etc/passwd'),
+        *("x=src; f() { local x; cat $x/etc/passwd; }; f", "IFS=,; x=a,/etc/passwd; cat $x"),
+        *("x=a; eval x=/etc/passwd; cat $x", "x=a; trap 'x=/etc/passwd' DEBUG; cat $x"),
+        "IFS=:; x=a:/etc/passwd:b; cat $x",
+    ],
+)
+def test_a_path_that_may_be_outside_is_asked_about_with_all_tools(command: str) -> None:
+    assert decide_shell(command, ALL_TOOLS).verdict == "ask"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(
+            "gh api /repos/x",
+            "curl -d /nowhere http://a.test",
+            "grep /nowhere a",
+            "awk '/nowhere/' a",
+        ),
+        *("sed 's,x,/nowhere/y,' a", "kubectl get --raw /api/v1", "docker run -w /nowhere i ls"),
+        *("cut -d/ -f2 a", "tr -d / < a", 'cat "$dir/src/a.py"', '"$VENV"/bin/python -m pytest'),
+        *("for f in $(ls); do cat $f/package.json; done", 'f() { cp "$1/lib/x" b; }; f src'),
+        *("while IFS= read -r l; do echo $l; done < a", 'cat "$(pwd)/src/a.py"', "ls $(pwd)"),
+        *(
+            "root=$(git rev-parse --show-toplevel); cat $root/src/a",
+            "cat 'a b/c'",
+            "unset x; ls $x",
+        ),
+        *(
+            "git commit -m 'see ../../../x for more'",
+            "x='a b'; cat \"$x\"",
+            "x=$(mktemp); cat $x/a",
+        ),
+    ],
+)
+def test_a_text_that_only_looks_like_a_path_is_not_asked_about_with_all_tools(command: str) -> None:
+    decision = decide_shell(command, ALL_TOOLS)
+    assert decision.verdict == "allow", decision.reason

@@ -207,7 +207,7 @@ def _filter(
         judge.into.add_hazards(f"the {name} script may run or write something")
         judge.note_carried([text])
     read_only = plain and not reading.strange and not reading.hazards
-    judge.note_places(operands, reads=read_only, certain=read_only)
+    judge.note_places(operands, reads=read_only, certain=True)
     return read_only
 
 
