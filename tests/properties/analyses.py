@@ -63,6 +63,7 @@ def describe(analysis: Analysis) -> str:
     """Return all that is known of a command, in one line; what is empty is left out."""
     fields = msgspec.structs.asdict(analysis)
     commands = " ".join(map(describe_command, fields.pop("commands")))
+    fields["carried"] = [" ".join(found.words) for found in analysis.carried]
     rest = [f"{name}={write(value)}" for name, value in fields.items() if value]
     return " ".join((f"[{commands}]", *rest))
 

@@ -191,7 +191,12 @@ def hosts_of(rules: tuple[str, ...], *, whole: bool) -> list[str]:
         pattern = parse_pattern(rule.argument or "*") if rule.kind == "url" else None
         if pattern is None or (whole and (pattern.path != "/" or pattern.host == "*")):
             continue
-        found.append(f"{pattern.host}:{pattern.port}" if whole else f"{pattern.host}:*")
+        if whole:
+            found.append(f"{pattern.host}:{pattern.port}")
+        else:
+            # To deny the subdomains of a host denies it as well.
+            hosts = dict.fromkeys((pattern.host, pattern.host.removeprefix("*.")))
+            found += [f"{host}:*" for host in hosts]
     return found
 
 

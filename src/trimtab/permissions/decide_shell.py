@@ -10,7 +10,7 @@ from trimtab.permissions.agent_folders import is_guarded
 from trimtab.permissions.assess import read_script
 from trimtab.permissions.denied_files import denies_some_reads, search
 from trimtab.permissions.fetches import find_fetch_rules
-from trimtab.permissions.file_commands import changes_named_files
+from trimtab.permissions.file_commands import COMMANDS, changes_named_files
 from trimtab.permissions.paths import (
     is_in_home,
     is_inside,
@@ -28,13 +28,18 @@ from trimtab.permissions.rules import (
     name_rule,
     runs_from,
 )
+from trimtab.permissions.shell.grammar.words import UNKNOWN
 from trimtab.permissions.shell.programs.launchers import find_named
+from trimtab.permissions.shell.programs.network import ADDRESSED, find_hosts
 from trimtab.permissions.shell.verdict.analysis import Analysis, Found
 from trimtab.permissions.shell.verdict.inline_code import runs_inline_code
 from trimtab.permissions.tracked_files import find_recorded, is_tracked, prints_recorded
+from trimtab.permissions.urls import may_match
 
 MAX_FILES = 1000
 """The number of files of a pattern that are judged by name; the fence holds for the others."""
+_LOCAL = frozenset((*COMMANDS, "sed", "gsed", "awk", "gawk", "ln", "tee", "echo", "printf"))
+"""Programs that never connect to anything."""
 _TTY = ("/dev/tty", "/dev/null", "/dev/stdout", "/dev/stderr")
 
 
@@ -45,7 +50,10 @@ def decide_shell(text: str, policy: Policy, shell: str = "bash") -> Decision:
 
 def judge_analysis(analysis: Analysis, policy: Policy, text: str = "") -> Decision:
     """The steps in order; the first that has something to say decides."""
-    steps = (_deny, _refuse, _ask_by_rule, _ask_if_hidden, _ask_about_ruin, _ask_about_tracked)
+    steps = (
+        *(_deny, _refuse, _ask_by_rule, _ask_if_hidden),
+        *(_ask_about_hosts, _ask_about_ruin, _ask_about_tracked),
+    )
     for step in steps:
         if decision := step(analysis, policy):
             return decision
@@ -109,7 +117,7 @@ class _Places:
 
 def _find_match(rule: Rule, analysis: Analysis, places: _Places) -> str | None:
     """Return what a rule that denies or asks covers in a command."""
-    for found in analysis.commands:
+    for found in (*analysis.commands, *analysis.carried):
         if matches_command(rule, found, denies=True) or runs_from(rule, found, places.cwd):
             return found.identifier
     for url in analysis.possible_urls:
@@ -167,6 +175,30 @@ def _ask_if_hidden(analysis: Analysis, policy: Policy) -> Decision | None:
             named = Found(identifier=name.identifier, read_only=False, base=name.base)
             if any(matches_command(rule, named, denies=True) for rule in rules):
                 reason = f"A rule forbids {name.base}, which {found.base} may start."
+                return Decision(verdict="ask", reason=reason)
+    return None
+
+
+def _ask_about_hosts(analysis: Analysis, policy: Policy) -> Decision | None:
+    """Ask if rules deny some addresses, and it is not known that a command connects elsewhere.
+
+    The sandbox holds commands that it confines to the same rules.
+    """
+    given = (*policy.deny, *policy.ask)
+    rules = [] if policy.confined else [rule for rule in given if rule.kind == "url"]
+    for rule in rules:
+        for text in analysis.open_urls:
+            known = text.partition(UNKNOWN)[0]
+            if rule.argument is None or may_match(rule.argument, known):
+                shown = text.replace(UNKNOWN, "…")
+                reason = f"{name_rule(rule)} may forbid {shown}, which is not known before it runs."
+                return Decision(verdict="ask", reason=reason)
+        for found in analysis.commands:
+            program = found.base.partition(" ")[0]
+            read = found.read_only or program in _LOCAL or program in ADDRESSED
+            named = () if read else find_hosts(found.words[1:])
+            if host := next((h for h in named if matches_address(rule, h, denies=True)), ""):
+                reason = f"{name_rule(rule)} forbids {host}, to which {found.base} may connect."
                 return Decision(verdict="ask", reason=reason)
     return None
 

@@ -11,6 +11,7 @@ from trimtab.contracts.permission import Policy, Rule
 from trimtab.permissions.exclusions import compile_pattern
 from trimtab.permissions.paths import fold, is_inside, resolve
 from trimtab.permissions.read_folders import is_secret
+from trimtab.permissions.rules import names_place
 
 MAX_ENTRIES = 500_000
 MAX_SECONDS = 2.0
@@ -156,7 +157,7 @@ def _compile(rules: Sequence[Rule], cwd: str) -> tuple[list[str], list[Callable[
         wanted = os.path.normpath(os.path.expanduser(argument))
         if rule.root:
             patterns.setdefault(rule.root, []).append(argument)
-        elif os.path.isabs(wanted) or wanted.split(os.sep)[0] == os.pardir:
+        elif os.path.isabs(wanted) or names_place(wanted):
             named.append(resolve(os.path.join(cwd, wanted)))
         else:
             tails.append(os.sep + fold(wanted))

@@ -48,9 +48,14 @@ def parse_rule(text: str, source: str = "flag") -> Rule:
         problem = _find_problem(kind, argument)
         if problem:
             raise UsageError(f"The permission rule {text!r} is wrong: {problem}.")
-        if kind == "shell" and argument in ("*", ":*"):
+        if _covers_all(_ALIASES.get(kind, kind), argument):
             argument = None
     return Rule(kind, argument, source)
+
+
+def _covers_all(meant: str, argument: str) -> bool:
+    """Return True for `shell(*)`, `bash(*)` and `SERVER(*)`; an address has a star of its own."""
+    return (argument == "*" and meant != "url") or (argument == ":*" and meant == "shell")
 
 
 def _find_misspelt(kind: str) -> str:
@@ -68,16 +73,33 @@ def parse_rules(texts: Iterable[str], source: str = "flag") -> tuple[Rule, ...]:
 
 
 def _find_problem(kind: str, argument: str) -> str | None:
+    """Return why an argument would not cover what it seems to."""
+    meant = _ALIASES.get(kind, kind)
     if not argument:
         return f"nothing stands in the parentheses; write {kind} alone to mean everything"
-    if kind == "memory":
-        return "memory takes no argument; write memory"
-    if kind == "shell" and "*" in argument and argument != "*" and not argument.endswith(":*"):
-        return f"a command takes no pattern; write shell({argument.partition('*')[0].strip()}:*)"
-    if kind in ("write", "read") and re.search(r"[*?]", argument):
+    match meant:
+        case "memory":
+            problem: str | None = "memory takes no argument; write memory"
+        case "shell" if "*" in argument.removesuffix(":*") and argument != "*":
+            stem = argument.partition("*")[0].strip()
+            problem = f"a command takes no pattern; write {kind}({stem}:*)"
+        case "write" | "read":
+            problem = _find_path_problem(argument)
+        case "url" if not _is_address(argument):
+            forms = f"{kind}(example.com) or {kind}(https://*.example.com)"
+            problem = f"that is not an address; write {forms}"
+        case _ if meant not in KINDS and "*" in argument and argument != "*":
+            problem = f"a tool's name takes no pattern; name one tool, or write {kind} for all"
+        case _:
+            problem = None
+    return problem
+
+
+def _find_path_problem(argument: str) -> str | None:
+    if re.search(r"[*?]", argument):
         return "a path takes no pattern; name one file, or write the kind alone"
-    if kind == "url" and not _is_address(argument):
-        return "that is not an address; write url(example.com) or url(https://*.example.com)"
+    if re.match(r"\$\{?[A-Za-z_]", argument):
+        return "a path takes no variable; write ~ for the home folder, or the path in full"
     return None
 
 
@@ -151,16 +173,19 @@ def covers(rule: Rule, given: Iterable[str], cwd: str, denies: bool) -> bool:
     wanted = os.path.expanduser(argument)
     if os.path.isabs(wanted) and not denies:
         return _allows(rule, os.path.normpath(wanted), given)
-    if os.path.isabs(wanted):
-        target = resolve(wanted)
-        return any(
-            fold(path) == fold(target) or fold(path).startswith(fold(target) + os.sep)
-            for path in given
-        )
     parts = fold(os.path.normpath(wanted)).split(os.sep)
-    if parts[0] == os.pardir:
-        return any(fold(path) == fold(resolve(os.path.join(cwd, wanted))) for path in given)
+    if os.path.isabs(wanted) or names_place(wanted):
+        target = fold(resolve(os.path.join(cwd, wanted)))
+        beginning = target.rstrip(os.sep) + os.sep
+        return any(
+            fold(path) == target or (denies and fold(path).startswith(beginning)) for path in given
+        )
     return any(_has_tail(fold(path).split(os.sep), parts, inside=denies) for path in given)
+
+
+def names_place(wanted: str) -> bool:
+    """Return True for a path that counts from the directory in use: `.`, `..`, `../a`."""
+    return os.path.normpath(wanted).split(os.sep)[0] in (os.curdir, os.pardir)
 
 
 def _allows(rule: Rule, wanted: str, given: Iterable[str]) -> bool:
@@ -190,14 +215,14 @@ def to_globs(rules: Iterable[Rule], cwd: str) -> tuple[str, ...]:
             globs += to_ignored(rule.argument, rule.root, resolve(cwd))
             continue
         wanted = os.path.normpath(os.path.expanduser(rule.argument))
-        if not os.path.isabs(wanted) and wanted.split(os.sep)[0] != os.pardir:
+        if not os.path.isabs(wanted) and not names_place(wanted):
             globs.append(f"**/{escape(wanted)}")
             continue
         path = resolve(os.path.join(cwd, wanted))
         globs.append(f"**{escape(path)}")
         inside = os.path.relpath(path, resolve(cwd))
         if inside.split(os.sep)[0] != os.pardir:
-            globs.append(f"/{escape(inside)}")
+            globs.append("**" if inside == os.curdir else f"/{escape(inside)}")
     return tuple(globs)
 
 

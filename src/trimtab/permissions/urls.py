@@ -1,6 +1,7 @@
 """Addresses and the patterns that cover them."""
 
 import re
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 _ADDRESS = re.compile(
@@ -9,6 +10,14 @@ _ADDRESS = re.compile(
 )
 _HOST = re.compile(r"(?:\*\.)?[\w-]+(?:\.[\w-]+)*\.?|\*|\[[0-9a-fA-F:.]+\]")
 _NUMBER = re.compile(r"0x[0-9a-f]+|\d+")
+_BEGINNING = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:/+|(?:https?|wss?|ftps?):|/+)", re.IGNORECASE)
+_ESCAPES = re.compile(r"(?:%u00[0-9A-Fa-f]{2}|%[0-9A-Fa-f]{2})+")
+_OVERLONG = {"\xc0\xae": ".", "\xc0\xaf": "/", "\xc1\x9c": "\\"}
+"""Characters as some servers still read them from two bytes where one would do."""
+_LOOPBACK = re.compile(r"(?:.*\.)?localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1?\]")
+"""Names of this machine; a rule that denies one of them denies them all."""
+_DECODINGS = 4
+"""A text is decoded so often at most: servers behind others decode once more."""
 _PORTS = {"http": "80", "https": "443", "ws": "80", "wss": "443", "ftp": "21"}
 
 
@@ -96,19 +105,152 @@ def _unescape(text: str) -> str:
 
 
 def matches_url(pattern: str, url: str, *, denies: bool = False) -> bool:
-    """Return True if a pattern covers an address; one that denies ignores protocol and port."""
-    wanted, given = parse_pattern(pattern), _parse(url)
+    """Return True if a pattern covers an address.
+
+    One that allows is taken literally. One that denies ignores protocol and port, and covers every
+    spelling that programs take for what it names.
+    """
+    wanted = parse_pattern(pattern)
     if wanted is None:
         return denies
-    if given is None:
-        return denies and wanted.host.removeprefix("*.") in url.lower()
-    if not _covers_host(wanted.host, given.host, denies=denies):
+    if denies:
+        return _is_denied(wanted, url)
+    given = _parse(url)
+    if given is None or not _covers_host(wanted.host, given.host):
         return False
+    literal = wanted.host == "*" or _name_host(url) in (given.host, _name_host(pattern))
     same_origin = wanted.scheme == given.scheme and wanted.port in (given.port, "*")
-    if not (denies or same_origin or wanted.scheme == "*"):
+    if not literal or not (same_origin or wanted.scheme == "*"):
         return False
-    path = _normal_path(given.path) if denies else given.path
-    return _covers_path(wanted.path, path)
+    return _covers_path(wanted.path, given.path)
+
+
+def may_match(pattern: str, known: str) -> bool:
+    """Return True if a pattern may cover an address of which only the beginning is known."""
+    wanted = parse_pattern(pattern)
+    beginning = _BEGINNING.match(known)
+    rest = known[beginning.end() :] if beginning else known
+    if wanted is None or not re.search(r"[/?#\\]", rest):
+        return True
+    hosts = (name for host, _ in _read_loosely(known) for name in _list_hosts(host))
+    return any(_covers_host(wanted.host, name, denies=True) for name in hosts)
+
+
+def _name_host(text: str) -> str:
+    """The host of an address as it is written, but for capital letters and a dot at its end."""
+    match = _ADDRESS.fullmatch(text.strip())
+    authority = match["authority"] if match else ""
+    return re.sub(r":\d+$", "", authority.rpartition("@")[2]).lower().removesuffix(".")
+
+
+def _is_denied(wanted: Address, url: str) -> bool:
+    forms = _list_forms(wanted.path.removesuffix("*"))
+    for host, path in _read_loosely(url):
+        if any(_covers_host(wanted.host, name, denies=True) for name in _list_hosts(host)):
+            given = _list_forms(path)
+            if any(_begins(one, form) for one in given for form in forms):
+                return True
+    # Of a text that is no address the name of the host is enough.
+    return _parse(url) is None and wanted.host.removeprefix("*.") in url.lower()
+
+
+def _begins(path: str, beginning: str) -> bool:
+    if beginning in ("", "/"):
+        return True
+    return path == beginning or path.startswith(tuple(beginning + end for end in "/?#"))
+
+
+def _read_loosely(url: str) -> Iterator[tuple[str, str]]:
+    """The hosts that programs may find in a text, each with the path behind it."""
+    plain = re.sub(r"[\x00-\x20\x7f]", "", url)
+    for text in dict.fromkeys((plain, plain.replace("\\", "/"))):
+        beginning = _BEGINNING.match(text)
+        rest = text[beginning.end() :] if beginning else text
+        for ends in ("/?#", "/?"):
+            match = re.match(rf"([^{ends}]*)(.*)", rest, re.DOTALL)
+            assert match is not None
+            # Programs disagree on which of several @ ends the name of a user.
+            hosts = match[1].split("@")
+            for host in hosts[1:] or hosts:
+                yield re.sub(r":\d*$", "", host), match[2]
+
+
+def _list_hosts(host: str) -> Iterator[str]:
+    """The names that a host may be looked up by."""
+    for text in _decode(host):
+        name = _canonical(text)
+        yield name
+        if not text.isascii():
+            # Newer programs encode letters that older ones replace.
+            labels = re.split(r"[.\u3002\uff0e\uff61]", text.lower())
+            yield ".".join(map(_to_punycode, labels)).rstrip(".")
+        if name[:1] == "[":
+            yield from _find_embedded(name[1:-1])
+
+
+def _to_punycode(label: str) -> str:
+    return label if label.isascii() else f"xn--{label.encode('punycode').decode()}"
+
+
+def _find_embedded(text: str) -> Iterator[str]:
+    """The IPv4 address in an IPv6 address that leads to the same machine."""
+    from ipaddress import IPv4Address, IPv6Address
+
+    try:
+        number = int(IPv6Address(text))
+    except ValueError:
+        return
+    if number >> 32 in (0, 0x64FF9B << 64) and number > 1:
+        yield str(IPv4Address(number & 0xFFFFFFFF))
+
+
+def _list_forms(path: str) -> list[str]:
+    """The paths that a server may look for, in small letters."""
+    end = next((index for index, one in enumerate(path) if one in "?#"), len(path))
+    forms: dict[str, None] = {}
+    for text in _decode(path[:end]):
+        parts = re.split(r"[/\\]", text.casefold().partition("\0")[0])
+        for named in (parts, [part.partition(";")[0] for part in parts]):
+            plain = [_trim(part) for part in named]
+            forms["/" + "/".join(part for part in plain if part not in ("", "."))] = None
+            forms["/" + "/".join(_climb(plain))] = None
+    return [form + path[end:].casefold() for form in forms]
+
+
+def _trim(part: str) -> str:
+    """A part of a path without what some servers cut off its end."""
+    return part if part in (".", "..") else part.rstrip(". ")
+
+
+def _climb(parts: Iterable[str]) -> list[str]:
+    path: list[str] = []
+    for part in parts:
+        if part == "..":
+            path = path[:-1]
+        elif part not in ("", "."):
+            path.append(part)
+    return path
+
+
+def _decode(text: str) -> Iterator[str]:
+    """A text, and what becomes of it when escapes in it are read once and again."""
+    for _ in range(_DECODINGS):
+        yield text
+        decoded = _ESCAPES.sub(_read_escapes, text)
+        for given, meant in _OVERLONG.items():
+            decoded = decoded.replace(given, meant)
+        if decoded == text:
+            return
+        text = decoded
+    yield text
+
+
+def _read_escapes(match: re.Match[str]) -> str:
+    data = bytes.fromhex(match[0].replace("%u00", "").replace("%", ""))
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
 
 
 def _climbs(path: str) -> bool:
@@ -119,20 +261,10 @@ def _climbs(path: str) -> bool:
     return any(part.partition(";")[0] == ".." for part in re.split(r"[/\\]", text))
 
 
-def _normal_path(path: str) -> str:
-    """The path that a server would look for, however it is written."""
-    end = next((index for index, one in enumerate(path) if one in "?#"), len(path))
-    parts: list[str] = []
-    for part in _unescape(path[:end]).split("/"):
-        if part == "..":
-            parts = parts[:-1]
-        elif part not in ("", "."):
-            parts.append(part)
-    return "/" + "/".join(parts) + path[end:]
-
-
-def _covers_host(pattern: str, host: str, *, denies: bool) -> bool:
+def _covers_host(pattern: str, host: str, *, denies: bool = False) -> bool:
     if pattern == "*":
+        return True
+    if denies and _LOOPBACK.fullmatch(pattern) and _LOOPBACK.fullmatch(host):
         return True
     if pattern.startswith("*."):
         return host.endswith(pattern[1:]) or (denies and host == pattern[2:])
@@ -143,9 +275,4 @@ def _covers_path(pattern: str, path: str) -> bool:
     pattern = pattern.removesuffix("*")
     if pattern in ("", "/"):
         return True
-    if _climbs(path):
-        return False
-    beginning = pattern.rstrip("/")
-    return path in (pattern, beginning) or path.startswith(
-        (f"{beginning}/", f"{beginning}?", f"{beginning}#")
-    )
+    return not _climbs(path) and (path == pattern or _begins(path, pattern.rstrip("/")))

@@ -22,6 +22,11 @@ from trimtab.permissions.urls import matches_url
     [
         ("shell", "shell", None),
         ("shell(*)", "shell", None),
+        ("bash(*)", "bash", None),
+        ("bash(:*)", "bash", None),
+        ("bash(git:*)", "bash", "git:*"),
+        ("url(*)", "url", "*"),
+        ("github(*)", "github", None),
         ("shell(git push)", "shell", "git push"),
         ("shell(git:*)", "shell", "git:*"),
         (" write(src/a b.py) ", "write", "src/a b.py"),
@@ -41,6 +46,8 @@ def test_rules_are_read(text: str, kind: str, argument: str | None) -> None:
     "text",
     [
         *("", "(x)", "shell(", "shell)", "shell()", "shell(git *)", "shell(g*t)", "write(*.py)"),
+        *("bash(git *)", "bash(g*t)", "shell(*:*)", "edit(*.py)", "view(a?)", "web_fetch(a b)"),
+        *("github(get_*)", "read($HOME/x)", "write(${HOME}/x)"),
         *("memory(x)", "url(a b)", "url(https://)", "shell(x) y", "-x", "read(a?)"),
     ],
 )
@@ -314,6 +321,7 @@ def test_what_only_looks_like_a_protected_name_is_none(place: Policy, path: str)
         ("read(/srv/project/a)", ("**/srv/project/a", "/a")),
         ("read(/etc/x)", ("**/etc/x",)),
         ("read(../x)", ("**/srv/x",)),
+        ("read(.)", ("**/srv/project", "**")),
         ("read", ()),
         ("write(.env)", ()),
         ("shell(cat)", ()),
@@ -328,3 +336,44 @@ def test_a_search_leaves_out_what_rules_keep_from_being_read(
 def test_a_search_leaves_out_excluded_content_below_its_root() -> None:
     rule = Rule("read", "/keys", "file", "/srv")
     assert to_globs([rule], "/srv") == ("**/srv/keys", "/keys")
+
+
+@pytest.mark.parametrize(
+    ("rule", "path", "verdict"),
+    [
+        ("read(../a)", "../a", "deny"),
+        ("read(../a)", "../a/b", "deny"),
+        ("read(../a)", "../a/b/c", "deny"),
+        ("read(../a/)", "../a/b", "deny"),
+        ("read(../a)", "../ab", "ask"),
+        ("read(../a)", "src/../../a/b", "deny"),
+        ("read(..)", "../a/b", "deny"),
+        ("read(.)", "src/x", "deny"),
+        ("read(./)", "x", "deny"),
+        ("read(src/..)", "x", "deny"),
+        ("read(/)", "src/x", "deny"),
+    ],
+)
+def test_a_rule_that_denies_a_folder_denies_what_is_below_it(
+    place: Policy, rule: str, path: str, verdict: str
+) -> None:
+    policy = msgspec.structs.replace(place, deny=rules(rule), allow_all_tools=True)
+    target = os.path.join(place.cwd, path)
+    assert decide(Access(kind="read", target=target), policy).verdict == verdict
+    denied = msgspec.structs.replace(policy, deny=rules(rule.replace("read", "write")))
+    assert decide(Access(kind="write", target=target), denied).verdict == verdict
+
+
+def test_a_rule_that_allows_a_path_above_covers_nothing_below_it(place: Policy) -> None:
+    policy = msgspec.structs.replace(place, allow=rules("read(../a)"))
+    target = os.path.join(place.cwd, "../a")
+    assert decide(Access(kind="read", target=target), policy).verdict == "allow"
+    assert decide(Access(kind="read", target=f"{target}/b"), policy).verdict == "ask"
+
+
+def test_all_tools_of_a_server_are_meant_by_a_star(place: Policy) -> None:
+    detail = {"serverName": "github", "toolName": "push"}
+    access = Access(kind="mcp", target="github-push", detail=detail)
+    for field, verdict in (("allow", "allow"), ("deny", "deny")):
+        policy = msgspec.structs.replace(place, **{field: rules("github(*)")})
+        assert decide(access, policy).verdict == verdict

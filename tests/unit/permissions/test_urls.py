@@ -147,3 +147,96 @@ def test_a_pattern_covers_an_address_or_not(
 ) -> None:
     assert matches_url(pattern, url) is allows
     assert matches_url(pattern, url, denies=True) is denies
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/secret", "/SECRET", "/Secret/x", "/x/../secret", "/x/%2e%2e/secret", "/x/%252e%252e/secret",
+        "/x/%25252e%25252e/secret", "/x/..;/secret", "/x/..;a=b/secret", "/x/%2e%2e%3b/secret",
+        "//secret", "/./secret", "/x//..//secret", "/%73ecret", "/%2573ecret", "/x%2f..%2fsecret",
+        "/x/..%5csecret", "/x/..\\secret", "\\secret", "/secret;v=1", "/secret;v=1/x", "/secret.",
+        "/secret%20", "/secret%00.html", "/x/%c0%ae%c0%ae/secret", "/x%c0%af../secret", "/%u0073ecret",
+        "/secret/../secret/x", "/secret/", "/secret?x", "/secret%3fx", "/secret#x", "/a/b/../../secret",
+        "/secret/%2e", "/%73%65%63%72%65%74",
+    ],
+)  # fmt: skip
+def test_a_denied_path_is_denied_however_it_is_written(path: str) -> None:
+    assert matches_url("a.test/secret", f"https://a.test{path}", denies=True)
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/public", "/secrets", "/x?next=/secret", "/x#/secret", "/a/secret"]
+)
+def test_a_path_beside_a_denied_one_is_not_denied(path: str) -> None:
+    assert not matches_url("a.test/secret", f"https://a.test{path}", denies=True)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://évil.test", "https://ÉVIL.test/", "https://xn--vil-9la.test", "https://e\u0301vil.test",
+        "https://évil.test.", "https://évil。test", "https://u@évil.test", "https://u:p@évil.test:8443/x",
+        "https://%C3%A9vil.test", "https://%25C3%25A9vil.test", "https://a@évil.test@good.test",
+        "https://good.test#@évil.test/", "https://évil.test\\@good.test", "https:\\\\évil.test",
+        "https:/évil.test", "https:évil.test", "//évil.test/x", "https://é\tvil.test", "h\nttps://évil.test",
+        "évil.test:80", "http:///évil.test",
+    ],
+)  # fmt: skip
+def test_a_denied_host_is_denied_however_it_is_written(url: str) -> None:
+    assert matches_url("évil.test", url, denies=True)
+
+
+def test_a_letter_that_programs_encode_or_replace_is_denied_in_both_forms() -> None:
+    assert matches_url("straße.test", "https://strasse.test", denies=True)
+    assert matches_url("xn--strae-oqa.test", "https://straße.test", denies=True)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "1.2.3.4", "0x1020304", "16909060", "1.2.772", "01.02.03.04", "1.2.3.4.", "[::ffff:1.2.3.4]",
+        "[::1.2.3.4]", "[64:ff9b::1.2.3.4]", "[::ffff:102:304]", "%31.2.3.4", "\uff11.2.3.4", "x@1.2.3.4:99",
+    ],
+)  # fmt: skip
+def test_a_denied_number_is_denied_in_every_form(host: str) -> None:
+    assert matches_url("1.2.3.4", f"http://{host}/", denies=True)
+    assert not matches_url("1.2.3.5", f"http://{host}/", denies=True)
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]", "x.localhost", "0", "127.1"])
+def test_to_deny_this_machine_by_one_name_denies_it_by_all(host: str) -> None:
+    assert matches_url("localhost", f"http://{host}:8080/", denies=True)
+    assert matches_url("127.0.0.1", f"http://{host}:8080/", denies=True)
+    assert matches_url("http://localhost:8080", f"http://{host}:8080/") is (host == "localhost")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://010.0.0.1", "http://0xa.0.0.1", "http://10.1", "http://[::ffff:10.0.0.1]",
+        "http://%310.0.0.1", "http://\uff110.0.0.1", "http://10.0.0.1\\@x.test",
+    ],
+)  # fmt: skip
+def test_a_rule_that_allows_a_number_is_taken_literally(url: str) -> None:
+    assert matches_url("http://10.0.0.1", "http://10.0.0.1/x")
+    assert not matches_url("http://10.0.0.1", url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://%61.test",
+        "https://\uff41.test",
+        "https://a。test",
+        "https://a.test\\.b.test",
+        "https:/a.test",
+    ],
+)
+def test_a_rule_that_allows_a_host_is_taken_literally(url: str) -> None:
+    assert not matches_url("a.test", url)
+
+
+def test_a_rule_that_allows_a_host_in_another_alphabet_allows_it_as_written_or_encoded() -> None:
+    assert matches_url("bücher.test", "https://bücher.test/x")
+    assert matches_url("bücher.test", "https://xn--bcher-kva.test/x")

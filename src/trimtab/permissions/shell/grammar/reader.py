@@ -23,7 +23,8 @@ _PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]|[@*#?$!-]")
 _BRACED = re.compile(r"(?:[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-])")
 _KEYS = re.compile(r"!?[A-Za-z_][A-Za-z0-9_]*\[[@*]\]\}")
 _DEFAULT = re.compile(r":?-\d+\}")
-_FAR = re.compile(r":?[-=+]((?:/|~|\.\./)[^}$`'\"]*)")
+_FAR = re.compile(r":?[-=+]['\"]?((?:/|~|\.\./|\$HOME/|\$\{HOME\}/)[^}$`'\"]*)")
+_REPLACED = re.compile(r"(?:/[\w.@+-]+){2,}")
 _COUNTS = re.compile(r"--count|-[A-Za-z]*c")
 _NAMING = re.compile(r"-[A-Za-z]*[rRHd]|--(?!count$)")
 """Options of grep by which it prints names of files that it finds."""
@@ -327,7 +328,10 @@ class Reader(ABC):
         if rest[:1] == "=" or rest == ":=":
             self.script.assign(name, None)
         if default := _FAR.match(self.text, self.pos):
-            self.script.defaults.append(default[1])
+            self.script.defaults.append(re.sub(r"^\$(?:HOME|\{HOME\})", "~", default[1]))
+        if rest[:1] in ("/", "%", "#", "^", ","):
+            end = self.text.find("}", self.pos)
+            self.script.replacements += _REPLACED.findall(self.text[self.pos : end])
         if rest[:1] == "[" or (rest[:1] == ":" and rest[1:] not in ("-", "=", "?", "+")):
             self._note_computed()
         depth = 1

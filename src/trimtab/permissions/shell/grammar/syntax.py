@@ -92,6 +92,10 @@ class Script(msgspec.Struct):
     commands: list[Command] = []
     values: dict[str, list[Word | None]] = {}
     """The values that each variable is set to anywhere; None for one that is not known."""
+    cleared: set[str] = set()
+    """Variables that may have no value any more."""
+    clears: bool = False
+    """True if a variable that is not known may have none any more."""
     settled: dict[str, int] = {}
     """Variables that are set for certain, once so many commands have been read."""
     functions: dict[str, int] = {}
@@ -106,6 +110,8 @@ class Script(msgspec.Struct):
     """True if that may be something else than a number."""
     defaults: list[str] = []
     """Paths that stand for variables which have no value."""
+    replacements: list[str] = []
+    """Texts in expansions which may become paths."""
     hazards: list[str] = []
     unclear: list[str] = []
     """Why the reading of some part is not certain enough to be relied on."""

@@ -63,9 +63,14 @@ class Argument(msgspec.Struct, frozen=True):
 class Variables:
     """The values variables can have: those the script itself gives them, and a few others."""
 
-    def __init__(self, script: Script, surroundings: dict[str, str]) -> None:
+    def __init__(
+        self, script: Script, surroundings: dict[str, str], *, splits: bool = False
+    ) -> None:
         self._script = script
         self._surroundings = surroundings
+        self._splits = splits
+        """True if it is not known what separates words."""
+        self._moves = any(_may_move(command) for command in script.commands)
         self._resolving: set[str] = set()
         self._known: dict[str, list[str] | None] = {}
         self._settled: dict[str, float] = {}
@@ -82,14 +87,15 @@ class Variables:
 
     def _find_values(self, name: str) -> list[str] | None:
         given = self._script.values.get(name)
+        empty = [""] if name in self._script.cleared or self._script.clears else []
         if given is None:
             found = self._surroundings.get(name)
-            return None if found is None else [found]
+            return None if found is None else [found, *empty]
         if name in self._resolving or len(given) > MOST:
             return None
         self._resolving.add(name)
         try:
-            values: list[str] = []
+            values = list(empty)
             for word in given:
                 arguments = [] if word is None else self.expand(word)
                 texts = [argument.text for argument in arguments]
@@ -118,7 +124,7 @@ class Variables:
 
     def _settles(self, name: str) -> float:
         script, values = self._script, self._script.values.get(name, ())
-        if _SPECIAL.fullmatch(name) or "IFS" in script.values or name in script.computed:
+        if _SPECIAL.fullmatch(name) or self._separates or name in script.computed:
             return inf
         if script.computes or len(values) != 1 or values[0] is None:
             return inf
@@ -133,6 +139,11 @@ class Variables:
             return self._find_settled(piece.text) < before if given else piece.text == "HOME"
         # Braces mean themselves in an assignment.
         return piece.kind == "quoted" or (piece.kind == "bare" and "{" not in piece.text)
+
+    @property
+    def _separates(self) -> bool:
+        """True if words may be separated by other characters than blanks."""
+        return self._splits or "IFS" in self._script.values
 
     def is_array(self, name: str) -> bool:
         """Return True if a variable may be an array: what it is set to is not one text."""
@@ -163,16 +174,36 @@ class Variables:
                         return False
         return True
 
-    def if_unset(self, word: Word) -> str:
-        """The path a word is if the variable at its beginning has no value; empty if it is none."""
-        first, *rest = word.pieces or [Piece("bare")]
-        if first.kind != "variable" or not first.text.isidentifier():
-            return ""
-        if first.text in self._script.values or first.text in self._surroundings:
-            return ""
-        literal = takewhile(lambda piece: piece.kind in ("bare", "quoted"), rest)
+    def if_empty(self, word: Word) -> tuple[str, bool]:
+        """The path a word is if the expansions at its beginning give nothing, empty if it is none.
+
+        With it goes whether that is likely: the script gives them no value.
+        """
+        leading = list(takewhile(lambda piece: not _is_text(piece), word.pieces))
+        expansions = [piece for piece in leading if piece.kind in ("variable", "unknown")]
+        if not expansions or not all(map(self._may_be_empty, expansions)):
+            return "", False
+        literal = takewhile(
+            lambda piece: piece.kind in ("bare", "quoted"), word.pieces[len(leading) :]
+        )
         text = "".join(piece.text for piece in literal)
-        return text if text[:1] == "/" else ""
+        likely = all(
+            piece.kind == "variable" and self._is_unset(piece.text) for piece in expansions
+        )
+        return (text, likely) if text[:1] == "/" else ("", False)
+
+    def _is_unset(self, name: str) -> bool:
+        """Return True if a script gives a variable no value; functions have arguments."""
+        if name.isidentifier():
+            return name not in self._script.values
+        return self.at is not None and not self._changed
+
+    def _may_be_empty(self, piece: Piece) -> bool:
+        if piece.kind == "unknown":
+            return piece.text not in NUMERIC and not piece.text.startswith((DEFAULTED, "mktemp"))
+        if piece.text in ("?", "#", "$", "-", "0"):
+            return False
+        return self.values(piece.text) is None
 
     def expand(self, word: Word, *, strict: bool = False) -> list[Argument]:
         """The arguments a word becomes; one with several possible values becomes all of them.
@@ -198,20 +229,39 @@ class Variables:
                 unsettled = piece.text in self._script.values and not self.is_settled(piece.text)
                 resolves = piece.kind == "variable" and not (strict and unsettled)
                 values = self.values(piece.text) if resolves else None
-                if piece.kind == "unknown" and piece.text == "mktemp":
-                    values = [FRESH]
+                if piece.kind == "unknown":
+                    values = self._find_printed(piece.text)
                 if values is None or _is_too_much(texts, values):
                     values, many = [UNKNOWN], many or piece.splits
                 elif piece.splits:
                     pattern = pattern or any(_GLOB.search(value) for value in values)
                     values = self._split(values, alone=len(pieces) == 1)
+                    many = many or (self._separates and UNKNOWN in values)
                 texts = [text + value for text in texts for value in values]
         return [Argument(text, pattern, many) for text in texts]
 
+    def _find_printed(self, program: str) -> list[str] | None:
+        """What a command prints that stands for a piece of a word, if that is known."""
+        if program == "mktemp":
+            return [FRESH]
+        here = self._surroundings.get("PWD")
+        fixed = not self._moves and "PWD" not in self._script.values
+        return [here] if program == "pwd" and here and fixed else None
+
     def _split(self, values: list[str], *, alone: bool) -> list[str]:
-        if "IFS" in self._script.values or not alone:
+        if not self._separates:
+            if alone:
+                return [part for value in values for part in value.split()]
             return [UNKNOWN if re.search(r"\s", value) else value for value in values]
-        return [part for value in values for part in value.split()]
+        separators = None if self._splits else self.values("IFS")
+        if separators is None:
+            return [text for value in values for text in (value, UNKNOWN)]
+        # It may be changed before or after, so both readings count.
+        edges = re.compile("[" + re.escape(" \t\n" + "".join(separators)) + "]+")
+        parts = [part for value in values for part in (value, *edges.split(value))]
+        if alone:
+            return list(dict.fromkeys(part for part in parts if part))
+        return [UNKNOWN if edges.search(value) else value for value in values]
 
     def _expand_tilde(self, text: str, alone: bool) -> str:
         if text[:1] != "~":
@@ -225,6 +275,22 @@ class Variables:
         if name != "~" and (folder := os.path.expanduser(name)) != name:
             return folder + slash + rest
         return UNKNOWN + slash + rest
+
+
+def _is_text(piece: Piece) -> bool:
+    return piece.kind in ("bare", "quoted") and piece.text != ""
+
+
+def _may_move(command: Command) -> bool:
+    """Return True for a command after which another directory may be the current one."""
+    if not command.words:
+        return False
+    if command.in_function or any(
+        p.kind not in ("bare", "quoted") for p in command.words[0].pieces
+    ):
+        return True
+    name = "".join(piece.text for piece in command.words[0].pieces)
+    return name in ("cd", "pushd", "popd", "builtin", "command", "eval", "source", ".", "trap")
 
 
 def _may_change(command: Command) -> bool:

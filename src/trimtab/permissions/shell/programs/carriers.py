@@ -13,6 +13,7 @@ from trimtab.permissions.shell.programs.options import (
     Reading,
     find_carrier,
     read_leading,
+    read_options,
 )
 
 if TYPE_CHECKING:
@@ -46,10 +47,36 @@ def carry(judge: "Judge", name: Name, rest: Sequence[Argument], stdin: str | Non
         return special(judge, rest)
     table = find_carrier(name.program)
     assert table is not None
-    return _carry_words(judge, name, table, rest)
+    if table.users:
+        reading = read_options(table, rest)
+        if not reading.has("-u", "--user"):
+            return _carry_login(judge, name, reading, stdin)
+    return _carry_words(judge, name, table, rest, stdin)
 
 
-def _carry_words(judge: "Judge", name: Name, table: Program, rest: Sequence[Argument]) -> bool:
+def _carry_login(judge: "Judge", name: Name, reading: Reading, stdin: str | None) -> bool:
+    """`su USER -c SCRIPT`: options may stand behind the user, and words there are for a shell."""
+    if reading.strange or reading.uncertain:
+        judge.into.dynamic.append(f"what {name.base} starts is not known before it runs")
+    operands = reading.operands[1:] if reading.operands[:1] == [Argument("-")] else reading.operands
+    given = operands[1:]
+    for option in ("-s", "--shell"):
+        for shell in reading.values.get(option, ()):
+            if shell is None or shell.text.rpartition("/")[2] not in SHELLS:
+                judge.into.dynamic.append(f"what {name.base} starts is not known before it runs")
+                judge.judge_words([shell or Argument(UNKNOWN), *given], shadow=True)
+    options = ("-c", "--command", "--session-command")
+    scripts = [value for option in options for value in reading.values.get(option, ())]
+    for script in scripts:
+        run_script(judge, script)
+    if not scripts:
+        _carry_shell(judge, "sh", given, stdin)
+    return False
+
+
+def _carry_words(
+    judge: "Judge", name: Name, table: Program, rest: Sequence[Argument], stdin: str | None
+) -> bool:
     """`timeout 5 ls`: options, operands of its own, then a command line."""
     if table.asks and rest and re.fullmatch(rf"-[a-z]*[{table.asks}].*", rest[0].text):
         return True
@@ -57,6 +84,8 @@ def _carry_words(judge: "Judge", name: Name, table: Program, rest: Sequence[Argu
     judge.into.add_hazards(
         *(f"{name.base}: {hazard}" for hazard in reading.hazards), conceals=reading.runs
     )
+    judge.note_carried(reading.carried)
+    _run_pipes(judge, table, reading)
     has_script = _run_strings(judge, table, reading, inner)
     given = [value for values in reading.values.values() for value in values if value is not None]
     judge.note_places(given, reads=True)
@@ -72,7 +101,7 @@ def _carry_words(judge: "Judge", name: Name, table: Program, rest: Sequence[Argu
         judge.into.dynamic.append(f"what {name.base} starts is not known before it runs")
     if not inner:
         if (table.shell == "_" and not has_script) or reading.has(*table.shell.split()):
-            judge.into.dynamic.append("a shell runs what it reads")
+            _read_input(judge, "sh", stdin)
         return table.transparent and not unsure
     starts_shell = name.program == "sudo" and reading.has("-s", "-i", "--shell", "--login")
     if starts_shell or (table.joined and not reading.has(*table.joined.split())):
@@ -87,13 +116,23 @@ def _may_bring_command(rest: Sequence[Argument], inner: Sequence[Argument]) -> b
     return any(word.several for word in rest[: len(rest) - len(inner)])
 
 
+def _run_pipes(judge: "Judge", table: Program, reading: Reading) -> None:
+    """Judge `strace -o '|COMMAND'`, which looks like the name of a file."""
+    for option in (option.rstrip("=") for option in table.pipes.split()):
+        for value in reading.values.get(option, ()):
+            if value is not None and value.text[:1] in ("|", "!"):
+                run_script(judge, Argument(value.text[1:], many=value.many))
+            elif value is None or value.may_be_option:
+                judge.into.dynamic.append("a file whose name is not known may be a command")
+
+
 def _run_strings(
     judge: "Judge", table: Program, reading: Reading, inner: Sequence[Argument]
 ) -> bool:
     """Judge the scripts that options hold; whether there is one."""
     names = [option.rstrip("=") for option in table.strings.split()]
     scripts = [value for name in names for value in reading.values.get(name, ())]
-    # `su USER -c SCRIPT`
+    # `script FILE -c SCRIPT`
     scripts += [following for word, following in pairwise(inner) if word.text in names]
     for script in scripts:
         run_script(judge, script)

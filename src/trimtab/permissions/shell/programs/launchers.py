@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from trimtab.permissions.shell.grammar.words import Argument
+from trimtab.permissions.shell.programs.carried import find_carried
 from trimtab.permissions.shell.programs.carriers import is_carrier
 from trimtab.permissions.shell.programs.identify import Name, identify
 from trimtab.permissions.shell.programs.options import find_program
@@ -93,6 +94,8 @@ def find_named(words: Sequence[str]) -> Iterator[Name]:
     for index, word in enumerate(given):
         if _PROGRAM.fullmatch(word):
             yield identify(arguments[index : index + WINDOW])
+        else:  # `--run='rm x'`
+            yield from map(identify, find_carried(word))
 
 
 def _is_described(program: str) -> bool:

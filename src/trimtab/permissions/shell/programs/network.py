@@ -4,7 +4,13 @@ import re
 from collections.abc import Iterator, Sequence
 
 from trimtab.permissions.shell.grammar.words import UNKNOWN, Argument
-from trimtab.permissions.shell.programs.options import Reading, find_program, read_options
+from trimtab.permissions.shell.programs.identify import Name
+from trimtab.permissions.shell.programs.options import (
+    Program,
+    Reading,
+    find_program,
+    read_options,
+)
 
 _URL = re.compile(
     r"(?:https?|ftps?|wss?|git|ssh|sftp|file)://(?:[^\s'\"/@\0]*@)?(?:\[[0-9a-f:.%]+\])?"
@@ -33,6 +39,8 @@ _CONNECTORS = frozenset(
 )
 _COPIERS = frozenset(("scp", "rsync", "git", "openssl"))
 """Their words are files, too: only what has a colon in it is a host."""
+ADDRESSED = _FETCHERS | _CONNECTORS | _COPIERS
+"""Programs whose words are read for addresses."""
 _ADDRESSES = (
     "--url",
     "-x",
@@ -43,6 +51,24 @@ _ADDRESSES = (
     "-e",
     "--referer",
 )
+_SOCAT = re.compile(
+    r"(?:tcp|udp|sctp|ssl|openssl|socks|proxy)\w?(?:-(?:connect|sendto|datagram))?:([^\s:,]*)",
+    re.IGNORECASE,
+)
+_UNKNOWN_URL = re.compile(rf"[a-z][a-z0-9+.-]*://[^\s'\"]*{UNKNOWN}", re.IGNORECASE)
+_LISTED = {
+    "curl": re.compile(r"-\w*K|--config|--url=@"),
+    "wget": re.compile(r"-\w*[ie]|--(input-file|execute|config)"),
+    "wget2": re.compile(r"-\w*i|--(input-file|config)"),
+    "aria2c": re.compile(r"-i|--(input-file|conf-path)"),
+    "axel": re.compile(r"-S|--search"),
+}
+"""Options by which programs take addresses from files."""
+_SSH = Program(flags="46AaCfGgKkMNnqsTtVvXxYyr3O", valued="BbcDEeFIiLlmopPQRSWw")
+_TRANSFERS = frozenset(("clone", "fetch", "pull", "push", "ls-remote", "remote", "submodule"))
+"""The subcommands of git that are given addresses."""
+PROXY = re.compile(r"(?:https?|ftp|all|rsync|socks)_proxy", re.IGNORECASE)
+"""Variables that hold the address of a proxy."""
 _REMOTE_NAMES = ("-O", "--remote-name", "--remote-name-all")
 
 
@@ -55,10 +81,54 @@ def find_addresses(program: str, arguments: Sequence[Argument]) -> Iterator[str]
     """The addresses in arguments; of a program that connects, also those without a protocol."""
     for argument in arguments:
         yield from find_urls(argument.text)
-    if program in _FETCHERS | _CONNECTORS | _COPIERS:
+    if program in ADDRESSED:
         for argument in _find_operands(program, arguments):
             if not _URL.search(argument.text):
                 yield from _find_bare(program, argument.text)
+    if program == "socat":
+        for argument in arguments:
+            yield from (f"tcp://{host}" for host in _SOCAT.findall(argument.text) if host)
+
+
+def find_open(name: Name, arguments: Sequence[Argument]) -> Iterator[str]:
+    """The words of a program that connects of which it is not known where they lead.
+
+    `UNKNOWN` stands in them for what is not known.
+    """
+    program = name.program
+    yield from (a.text for a in arguments if _UNKNOWN_URL.search(a.text))
+    if program in _LISTED:
+        yield from (UNKNOWN + a.text for a in arguments if _LISTED[program].match(a.text))
+    if program in ("ssh", "sftp", "ssh-copy-id", "mosh"):
+        reading = read_options(_SSH, arguments)
+        arguments = [*reading.operands[:1], *(v for v in reading.values.get("-o", ()) if v)]
+    elif program in _FETCHERS:
+        table = find_program(program)
+        unsure = table is not None and read_options(table, arguments).uncertain
+        arguments = [*_find_operands(program, arguments), *[Argument(UNKNOWN)] * unsure]
+        yield from (UNKNOWN + a.text for a in arguments if a.text[:1] == "@")
+    elif program == "git":
+        given = arguments[name.skipped :] if name.subcommand in _TRANSFERS else ()
+        words = [argument for argument in given if argument.text[:1] != "-"]
+        arguments = words[:1] if name.subcommand in ("fetch", "pull", "push") else words
+    elif program not in _CONNECTORS | _COPIERS | {"socat"}:
+        return
+    yield from (a.text for a in arguments if _is_open(a.text))
+
+
+def find_hosts(words: Sequence[str]) -> Iterator[str]:
+    """The parts of words that may be hosts, for programs of which it is not known what they do."""
+    for word in words:
+        # Of a text with blanks only `host=NAME` counts.
+        texts = re.findall(r"\w=(\S+)", word) if re.search(r"\s", word) else [word]
+        for part in (part for text in texts for part in re.split(r"[=,/@]", text)):
+            if _HOST.fullmatch(part):
+                yield part
+
+
+def _is_open(text: str) -> bool:
+    """Return True if the host in a word is not known; a blank before it makes the word no host."""
+    return UNKNOWN in text and not re.search(r"\s", text.partition(UNKNOWN)[0])
 
 
 def _find_operands(program: str, arguments: Sequence[Argument]) -> Iterator[Argument]:
@@ -77,16 +147,26 @@ def _find_bare(program: str, text: str) -> Iterator[str]:
     if match := _LOOSE.match(text):
         yield f"{text.partition(':')[0]}://{text[match.end() :]}".partition(UNKNOWN)[0]
     elif program in _FETCHERS:
-        if _HOST.fullmatch(text):
-            yield f"http://{text}"
+        known = text.partition(UNKNOWN)[0]
+        # Of `host/$x` the host is known.
+        if _HOST.fullmatch(known) and (known == text or re.search(r"[/?#]", known)):
+            yield f"http://{known}"
     elif (match := _REMOTE.fullmatch(text)) and (match[2] or program in _CONNECTORS):
         yield f"ssh://{match[1]}/{match[2] or ''}"
 
 
 def find_socket(path: str) -> str | None:
     """The address that bash connects to when `/dev/tcp/host/port` is opened."""
-    match = re.match(r"/dev/(tcp|udp)/([^/\0]+)", path)
+    match = re.match(r"/dev/(tcp|udp)/([^/\0]+)(?!\0)", path)
     return f"{match[1]}://{match[2]}" if match else None
+
+
+def may_be_socket(path: str) -> bool:
+    """Return True if the file of a redirection may be a connection to a host that is not known."""
+    known = path.partition(UNKNOWN)[0]
+    return known != path and bool(
+        re.match(r"/dev/(tcp|udp)/[^/]*$", known) or "/dev/tcp/".startswith(known)
+    )
 
 
 def find_downloads(program: str, reading: Reading) -> Sequence[Argument]:

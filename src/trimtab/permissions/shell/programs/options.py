@@ -50,6 +50,8 @@ class Program(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """True if it is there to run commands that its words do not name as such."""
     hazard: str = ""
     """Arguments that match this expression run something."""
+    code: bool = False
+    """True if that may stand anywhere in an argument: it is code for the program."""
     words: str = ""
     """If given, the first operand (empty if there is none) must match for it to be read-only."""
     text: bool = False
@@ -68,6 +70,10 @@ class Program(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The same: letters with which nothing is started."""
     strings: str = ""
     """The same: options whose value is a script."""
+    users: bool = False
+    """The same: it starts the shell of a user, unless `-u` is given."""
+    pipes: str = ""
+    """The same: options whose value is a file, or a command after `|` or `!`."""
     joined: str = ""
     """The same: the words are a script, unless one of these options is given."""
     shell: str = ""
@@ -91,6 +97,8 @@ class Reading(msgspec.Struct):
     """True if an unknown word might be an option."""
     runs: bool = False
     """True if one of the hazards runs something that is not named as a command."""
+    carried: list[str] = []
+    """What these hazards are about: texts that may hold commands."""
 
     def has(self, *names: str) -> bool:
         return any(name in self.values for name in names)
@@ -98,7 +106,7 @@ class Reading(msgspec.Struct):
 
 class _Options(msgspec.Struct):
     kinds: dict[str, str]
-    """Option → harmless, runs, writes, targets, strings or changes."""
+    """Option → harmless, runs, writes, targets, strings, pipes or changes."""
     arities: dict[str, str]
     """Option → empty, `=` or `?`."""
 
@@ -148,7 +156,7 @@ def find_program(name: str) -> Program | None:
 def _options(program: Program) -> _Options:
     kinds: dict[str, str] = {}
     arities: dict[str, str] = {}
-    for kind in ("long", "changes", "targets", "strings", "writes", "runs"):
+    for kind in ("long", "changes", "targets", "strings", "pipes", "writes", "runs"):
         for item in getattr(program, kind).split():
             name = item.rstrip("=?")
             kinds[name] = "harmless" if kind == "long" else kind
@@ -185,11 +193,31 @@ def read_options(program: Program, arguments: Sequence[Argument]) -> Reading:
         reader.step()
     if program.hazard:
         expression = re.compile(program.hazard, re.IGNORECASE)
+        ended = False
         for argument in arguments:
+            ended = ended or argument.text == "--"
             if expression.search(argument.text):
                 reading.hazards.append(f"{argument.text.replace(UNKNOWN, '…')!r} runs something")
                 reading.runs = True
+                reading.carried.append(argument.text)
+            elif program.code or argument in reading.operands or argument.text[:1] == "-":
+                unsure = _may_match(program, argument.text, ended=ended)
+                reading.uncertain = reading.uncertain or unsure
     return reading
+
+
+def _may_match(program: Program, text: str, *, ended: bool) -> bool:
+    """Return True if a word that is known in part may turn out to match the hazard.
+
+    Behind `--`, which `ended` the options, only code may.
+    """
+    if UNKNOWN not in text or program.code:
+        return UNKNOWN in text
+    if ended:
+        return False
+    known = text.partition(UNKNOWN)[0].lstrip("-").lower()
+    names = re.findall(r"[a-z_.]{2,}", program.hazard.lower())
+    return any(name.startswith(known) for name in names)
 
 
 class _ArgumentReader:
@@ -218,7 +246,9 @@ class _ArgumentReader:
 
     def step_bundle(self) -> None:
         """Letters of options in a word of their own; their values follow in the same order."""
-        for letter in self.rest.pop().text:
+        argument = self.rest.pop()
+        self._into.uncertain = argument.several or UNKNOWN in argument.text
+        for letter in argument.text:
             self._read_cluster(letter, Argument(f"-{letter}"))
 
     def _read_long(self, argument: Argument) -> None:
@@ -246,7 +276,7 @@ class _ArgumentReader:
         return self._worst(candidates)
 
     def _worst(self, names: Sequence[str] | dict[str, str]) -> str | None:
-        ranks = ("runs", "writes", "targets", "strings", "changes", "harmless")
+        ranks = ("runs", "writes", "targets", "strings", "pipes", "changes", "harmless")
         chosen = sorted(names, key=lambda name: ranks.index(self._options.kinds[name]))
         return chosen[0] if chosen else None
 
@@ -256,6 +286,7 @@ class _ArgumentReader:
             kind = self._options.kinds.get(name)
             if kind is None:
                 self._into.strange.append(name)
+                self._into.uncertain = self._into.uncertain or UNKNOWN in letters[index:]
                 continue
             arity = self._options.arities[name]
             if not arity:
@@ -284,6 +315,7 @@ class _ArgumentReader:
             case "runs":
                 self._into.hazards.append(f"{name} runs something else")
                 self._into.runs = True
+                self._into.carried += [] if value is None else [value.text]
             case "writes":
                 self._into.hazards.append(f"{name} writes a file")
             case "changes":

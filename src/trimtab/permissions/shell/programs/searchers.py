@@ -211,6 +211,7 @@ def _filter(
         reading = read_options(table, rest)
         operands = reading.operands
     judge.into.add_hazards(*(f"{name}: {hazard}" for hazard in reading.hazards))
+    judge.note_carried(reading.carried)
     scripts = [*reading.values.get("-e", ()), *reading.values.get("--expression", ())]
     if not scripts or name == "awk":
         scripts, operands = [*operands[:1]], operands[1:]
@@ -218,8 +219,9 @@ def _filter(
     plain = _is_known(scripts) and not reading.uncertain and is_plain(text)
     if not plain and not reading.hazards and not reading.has("--version", "--help"):
         judge.into.add_hazards(f"the {name} script may run or write something")
+        judge.note_carried([text])
     read_only = plain and not reading.strange and not reading.hazards
-    judge.note_places(operands, reads=read_only, certain=read_only)
+    judge.note_places(operands, reads=read_only, certain=True)
     return read_only
 
 

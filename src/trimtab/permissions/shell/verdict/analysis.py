@@ -32,8 +32,14 @@ class Analysis(msgspec.Struct, kw_only=True):
     """Everything a decision needs. Paths are absolute where that could be worked out."""
 
     commands: list[Found] = []
+    carried: list[Found] = []
+    """Commands that may stand in texts which programs run in ways of their own (`man -P TEXT`).
+
+    Only rules that deny or ask look at them: `hazards` say that something runs."""
     possible_paths: list[str] = []
     possible_urls: list[str] = []
+    open_urls: list[str] = []
+    """Words that say where a program connects, with a mark in them for what is not known."""
     targets: list[str | None] = []
     """Files that are written by redirection, or by an option; None is one that is not known."""
     writes: bool = False

@@ -1,8 +1,9 @@
 """Goes through the commands of a script and says of each what it is and what it touches."""
 
+import os
 import re
 from collections.abc import Iterable, Sequence
-from itertools import takewhile
+from itertools import pairwise, takewhile
 
 import msgspec
 
@@ -17,20 +18,23 @@ from trimtab.permissions.shell.grammar.parts import DECLARATIONS
 from trimtab.permissions.shell.grammar.syntax import (
     Command,
     Effort,
-    Piece,
     Script,
     Word,
 )
 from trimtab.permissions.shell.grammar.words import UNKNOWN, Argument, Variables
+from trimtab.permissions.shell.programs.carried import find_carried
 from trimtab.permissions.shell.programs.carriers import carry, is_carrier
 from trimtab.permissions.shell.programs.destruction import find_destruction
 from trimtab.permissions.shell.programs.identify import Name, identify
 from trimtab.permissions.shell.programs.launchers import find_launched, search_aliases
 from trimtab.permissions.shell.programs.network import (
+    PROXY,
     find_addresses,
     find_downloads,
+    find_open,
     find_socket,
     find_urls,
+    may_be_socket,
 )
 from trimtab.permissions.shell.programs.options import (
     Program,
@@ -43,20 +47,29 @@ from trimtab.permissions.shell.programs.variables import is_hazardous
 from trimtab.permissions.shell.verdict.analysis import Analysis, Found
 from trimtab.permissions.shell.verdict.places import Places
 from trimtab.permissions.shell.verdict.reading import is_read_only
+from trimtab.permissions.shell.verdict.settings import SETTERS, note_settings
 
 DEEPEST = 8
-_SETTERS = frozenset(("read", "mapfile", "readarray", "getopts", "unset", "let", "printf", "wait"))
-_SETTING = re.compile(r"([A-Za-z_]\w*)(?:\[.*\])?(?:(\+?=)(.*))?", re.DOTALL)
-_ATTACHED = re.compile(r"^-[A-Za-z]*[vpa](?=[A-Za-z_])")
-"""An option with the name of a variable behind it."""
-_NEEDED = re.compile(r"PATH|HOME|GIT_(?:CONFIG|OPTIONAL|PAGER).*")
-"""Variables that decide which programs and settings are used by being there."""
 _EVALUATED_NAME = re.compile(r"[A-Za-z_]\w*")
 _ARRAY_OPTION = re.compile(r"-\w*[aA]")
 _FAR = re.compile(r"(?:/|~|\.\./)\S*$")
 _WRITING = frozenset((">", ">>", ">|", "&>", "&>>", "<>", ">&"))
 _COMPARING = frozenset(("-eq", "-ne", "-lt", "-le", "-gt", "-ge"))
 _NO_FILES = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr"))
+_WRITERS = frozenset(
+    (
+        *("cp", "mv", "ln", "mkdir", "rmdir", "touch", "rm", "unlink", "shred", "chmod", "chown"),
+        *("chgrp", "tee", "dd", "truncate", "install", "rsync", "tar", "unzip", "zip", "gzip"),
+        *("xz", "bzip2", "zstd", "mkfifo", "mknod", "split", "csplit", "patch", "fallocate"),
+        *("setfacl", "chattr", "git clone", "git init", "git worktree", "mktemp", "7z", "scp"),
+    )
+)
+"""Programs whose words with a slash in front are paths: those that change files by name."""
+_FOLDER = re.compile(
+    r"-[CDPo]|--?(?:[\w-]+-)?(?:dir|directory|prefix|chdir|cwd|out|output|outdir|dest|destination|target"
+    r"|root|file|path|work-tree|git-dir|basedir|home|cache|store)"
+)
+"""Options whose value is a folder or a file."""
 _DELETERS = frozenset(("rm", "unlink", "rmdir", "shred"))
 _BUILTIN_TESTS = frozenset(("test", "[", "[["))
 
@@ -73,6 +86,8 @@ class Judge:
         self._effort = effort
         self._doubtful = False
         """True if the command being judged only reads unless an unknown word is an option."""
+        self._separates = False
+        """True if a script has set what separates words, which others inherit."""
 
     def read(self, text: str, *, inherits: bool = False) -> None:
         """Judge every command of a script; one that `inherits` runs in the shell of the last.
@@ -90,9 +105,11 @@ class Judge:
         self.into.add_hazards(*script.hazards)
         if function := find_recursion(script):
             self.into.add_hazards(f"the function {function} may call itself without end")
-        self._note_settings(script)
-        variables = Variables(script, self._surroundings)
-        self.note_places(map(Argument, script.defaults), reads=True)
+        self.into.add_hazards(*note_settings(script))
+        self._separates = self._separates or "IFS" in script.values
+        outside = inherits and self._separates
+        variables = Variables(script, self._surroundings, splits=outside)
+        self._note_expansions(script)
         self._check_settings(script, variables)
         self._check_computed(script, variables)
         outer = self._functions
@@ -104,34 +121,30 @@ class Judge:
         self._functions = outer
         self._depth -= 1
 
+    def note_carried(self, texts: Iterable[str]) -> None:
+        """Note the commands in texts that a program runs in its own way, for rules that deny."""
+        for line in (line for text in texts for line in find_carried(text)):
+            self._effort.spend()
+            name, words = identify(line), tuple(word.text for word in line)
+            found = Found(identifier=name.identifier, read_only=False, base=name.base, words=words)
+            if found not in self.into.carried:
+                self.into.carried.append(found)
+
     def _note_urls(self, urls: Iterable[str]) -> None:
         found = self.into.possible_urls
         found += [url for url in dict.fromkeys(urls) if url not in found]
 
-    def _note_settings(self, script: Script) -> None:
-        """Variables that builtins set; their values count as not known."""
-        for command in script.commands:
-            name = command.words[0].bare if command.words else None
-            if name not in _SETTERS and name not in DECLARATIONS:
-                continue
-            for word in command.words[1:]:
-                text = "".join(piece.text for piece in word.pieces)
-                # `printf -vNAME`, `wait -pNAME`, `read -aNAME`
-                text = _ATTACHED.sub("", text) if name in _SETTERS else text
-                match = _SETTING.match(text)
-                if name == "unset" and _NEEDED.fullmatch(text):
-                    self.into.add_hazards(f"without {text} other programs or settings are used")
-                if match is None or name == "unset":
-                    continue
-                if name == "let":
-                    script.assign(match[1], Word([Piece("unknown", "((")]))
-                    continue
-                bare = word.pieces[0].text if word.pieces else ""
-                if name in DECLARATIONS and bare.startswith(f"{match[1]}="):
-                    value = Piece("bare", bare[len(match[1]) + 1 :])
-                    script.assign(match[1], Word([value, *word.pieces[1:]]))
-                elif match[2] or name not in DECLARATIONS:
-                    script.assign(match[1], None)
+    def _note_open(self, texts: Iterable[str]) -> None:
+        found = self.into.open_urls
+        found += [text for text in dict.fromkeys(texts) if text not in found]
+
+    def _note_expansions(self, script: Script) -> None:
+        """Note the paths that stand in expansions."""
+        home = self._surroundings.get("HOME", "")
+        defaults = (re.sub(r"^~(?=/|$)", lambda _: home or "~", path) for path in script.defaults)
+        self.note_places(map(Argument, defaults), reads=True, certain=True)
+        there = (path for path in script.replacements if os.path.lexists(path))
+        self.note_places(map(Argument, there), reads=True)
 
     def _check_settings(self, script: Script, variables: Variables) -> None:
         for name, words in script.values.items():
@@ -144,6 +157,12 @@ class Judge:
         unknown: list[str | None] = [None]
         if any(is_hazardous(name, value) for value in values or unknown):
             self.into.add_hazards(f"{name} decides what programs load or run")
+            self.note_carried(values or ())
+        if PROXY.fullmatch(name):
+            self._note_urls(
+                value if "://" in value else f"http://{value}" for value in values or ()
+            )
+            self._note_open(() if values else [UNKNOWN])
         self._check_values(name, values or ())
 
     def _check_values(self, name: str, values: Sequence[str]) -> None:
@@ -171,17 +190,15 @@ class Judge:
         self._effort.spend()
         arguments = self._expand(command, variables)
         self.places.enter(command)
-        for redirect in command.redirects:
-            self._judge_redirect(redirect.operator, variables.expand(redirect.target))
+        self._judge_redirects(command, variables)
         if not arguments:
             if command.words:
                 self.into.dynamic.append("the name of a command is not known before it runs")
             return
         if not arguments[0].known:
             self._guess(command, variables)
-        if command.is_test or arguments[0].text in (*_BUILTIN_TESTS, *_SETTERS, *DECLARATIONS):
+        if command.is_test or arguments[0].text in (*_BUILTIN_TESTS, *SETTERS, *DECLARATIONS):
             self._check_evaluated(arguments)
-        self.note_places(map(Argument, map(variables.if_unset, command.words)), reads=True)
         self.into.add_hazards(*find_unknown(command, variables))
         if names_unknown(arguments):
             self.into.add_hazards("a subscript that is not known is evaluated")
@@ -199,8 +216,40 @@ class Judge:
             name = arguments[0].text
             self.into.commands.append(Found(identifier=name, read_only=True, base=name))
             return
+        self._check_input(command, arguments[0], body[-1] if body else None)
         literal = all(map(_is_written_out, command.words)) and not self.places.unknown
         self.judge_words(arguments, stdin=body[-1] if body else None, literal=literal)
+
+    def _judge_redirects(self, command: Command, variables: Variables) -> None:
+        for redirect in command.redirects:
+            self._judge_redirect(redirect.operator, variables.expand(redirect.target))
+            if redirect.operator not in ("<<", "<<-", "<<<"):
+                self._note_remains(variables.if_empty(redirect.target))
+        for word in command.words[1:]:
+            self._note_remains(variables.if_empty(word))
+
+    def _note_remains(self, remains: tuple[str, bool]) -> None:
+        """Note the path that a word becomes if what it begins with turns out to be empty."""
+        text, likely = remains
+        path = os.path.normpath(text)
+        folder = os.path.dirname(path)
+        there = os.path.lexists(path) or (folder.count("/") > 1 and os.path.isdir(folder))
+        if text and (likely or (path.count("/") > 1 and there)):
+            self.note_places([Argument(text)], reads=True)
+
+    def _check_input(self, command: Command, program: Argument, body: str | None) -> None:
+        """Check what a program reads that takes its input for code, if it may run commands."""
+        table = find_program(program.text.rpartition("/")[2])
+        if table is None or not (table.code or table.launches):
+            return
+        self.note_carried([body] if body else [])
+        if not table.code:  # it is a hazard anyway
+            return
+        if body is not None:
+            if UNKNOWN in body or re.search(table.hazard, body, re.IGNORECASE):
+                self.into.add_hazards(f"{program.text} is given commands to run")
+        elif command.joint == "|" or any(one.operator == "<" for one in command.redirects):
+            self.into.add_hazards(f"{program.text} runs what it reads")
 
     def _guess(self, command: Command, variables: Variables) -> None:
         """Judge a command as if variables had the values that the script gives them.
@@ -263,6 +312,7 @@ class Judge:
         slot = len(self.into.commands)
         self._doubtful = False
         read_only = self._judge_program(name, arguments, stdin)
+        self._note_folders(arguments, reads=read_only)
         doubtful, self._doubtful = self._doubtful and "/" not in first.text, False
         known = tuple(argument.text for argument in arguments if argument.known)
         fixed = takewhile(lambda argument: argument.known and not argument.many, arguments)
@@ -304,6 +354,7 @@ class Judge:
         """Return True if a program only reads; what it starts and touches is noted on the way."""
         program, rest = name.program, arguments[1:]
         self._note_urls(find_addresses(program, rest))
+        self._note_open(find_open(name, rest))
         is_plain = "/" not in arguments[0].text
         self.into.destructive += find_destruction(name, rest)
         if program in _DELETERS:
@@ -321,6 +372,9 @@ class Judge:
             self.judge_words(launched, shadow=True)
         if program == "git":
             self.into.add_hazards(*name.hazards)
+            if name.hazards:
+                given = rest[: name.skipped - 1] if name.skipped else rest
+                self.note_carried(word.text for word in given)
             search_git(self, name.subcommand, rest[name.skipped :])
             search_aliases(self, name, arguments)
         return self._judge_by_table(name, rest) and is_plain
@@ -328,21 +382,27 @@ class Judge:
     def _judge_by_table(self, name: Name, rest: Sequence[Argument]) -> bool:
         table = find_program(name.table)
         if table is None:
-            self.note_places(rest[name.skipped :], reads=False)
+            self.note_places(rest[name.skipped :], reads=False, certain=name.program in _WRITERS)
             return False
         if table.informs and len(rest) == 1 and re.fullmatch(table.informs, rest[0].text):
             return True
         if table.launches:
             self.into.add_hazards(f"{name.base} runs what it is told or finds in files")
+            self.note_carried(word.text for word in rest)
         # Options of git itself stand before the subcommand and were read with its name.
         reading = read_options(table, rest[name.skipped if name.program == "git" else 0 :])
         self.into.add_hazards(
             *(f"{name.base}: {hazard}" for hazard in reading.hazards), conceals=reading.runs
         )
+        self.note_carried(reading.carried)
         for target in (*reading.targets, *find_downloads(name.program, reading)):
             self.add_target(target)
         read_only = is_read_only(name, table, reading, self.into)
-        if reading.uncertain and not table.free and (table.runs or table.writes):
+        if name.table == "git config" and not read_only:
+            self.note_carried(word.text for word in reading.operands)
+        declares = name.program in DECLARATIONS
+        does_more = table.runs or table.writes or (table.hazard and not declares)
+        if reading.uncertain and does_more and not table.free:
             self._doubt(name, table, reading)
         self._note_operands(table, reading, rest, name, reads=read_only or self._doubtful)
         if name.program in ("cd", "pushd", "popd"):
@@ -362,7 +422,7 @@ class Judge:
         if self._doubtful:
             self.into.doubts.append(reason)
         else:
-            self.into.add_hazards(reason, conceals=bool(table.runs))
+            self.into.add_hazards(reason, conceals=bool(table.runs or table.hazard))
 
     def _note_operands(
         self,
@@ -386,8 +446,23 @@ class Judge:
         patterns = reading.operands[: 0 if given else first]
         shown = [a for a in rest[name.skipped :] if a not in patterns]
         files = [a for a in shown if a in reading.operands]
-        self.note_places(files, reads=reads, certain=reads)
-        self.note_places([a for a in shown if a not in files], reads=reads)
+        writes = name.program in _WRITERS or name.table in _WRITERS
+        self.note_places(files, reads=reads, certain=reads or writes)
+        for argument in (a for a in shown if a not in files):
+            self.note_places([argument], reads=reads, certain=writes and "/" in argument.text)
+
+    def _note_folders(self, arguments: Sequence[Argument], *, reads: bool) -> None:
+        """Note the folders and files that options name in full: `--prefix /data`."""
+        for before, after in pairwise(arguments):
+            mounted, colon, _ = after.text.partition(":")
+            if colon and before.text in ("-v", "--volume"):
+                self.note_places([Argument(mounted)], reads=False, certain=mounted[:1] == "/")
+            elif _FOLDER.fullmatch(before.text) and after.text[:1] == "/" and after.text != "/":
+                self.note_places([after], reads=reads, certain=True)
+        for argument in arguments:
+            option, _, value = argument.text.partition("=")
+            if value[:1] == "/" and _FOLDER.fullmatch(option):
+                self.note_places([Argument(value, argument.pattern)], reads=reads, certain=True)
 
     def note_places(
         self, arguments: Iterable[Argument], *, reads: bool, certain: bool = False
@@ -419,8 +494,7 @@ class Judge:
         if operator in ("<<", "<<-", "<<<"):
             return
         for argument in target:
-            if socket := find_socket(argument.text):
-                self._note_urls([socket])
+            self._note_socket(argument.text)
             if re.match(r"/dev/(tcp|udp)/", argument.text):
                 self.into.add_hazards("/dev/tcp opens a connection")
             elif operator not in _WRITING:
@@ -431,6 +505,12 @@ class Judge:
         if not target and operator in _WRITING:
             self.into.targets.append(None)
             self.into.writes = True
+
+    def _note_socket(self, path: str) -> None:
+        if socket := find_socket(path):
+            self._note_urls([socket])
+        elif may_be_socket(path):
+            self._note_open([UNKNOWN])
 
     def add_target(self, argument: Argument) -> bool:
         """Note a file that is written; whether it is one."""

@@ -101,19 +101,29 @@ class Places:
                 candidates.append(text)
         elif "=" in text and not _URL.match(text):
             candidates.append(text.partition("=")[2])
-        return [candidate for candidate in candidates if self._is_path(candidate)]
+        return [candidate for candidate in candidates if self._is_path(candidate, certain=certain)]
 
-    def _is_path(self, text: str) -> bool:
-        if not text or text in _NO_PLACES - {"/"} or "\n" in text or _URL.match(text):
+    def _is_path(self, text: str, *, certain: bool) -> bool:
+        if not text or text in _NO_PLACES - {"/"} or _URL.match(text):
             return False
-        if text.startswith("/dev/fd/"):
+        if text.startswith("/dev/fd/") or ("\n" in text and not certain):
             return False
         if text[0] == "/":
-            top = os.path.normpath(text).lstrip("/").split("/")[0].partition(UNKNOWN)[0]
-            return text == "/" or top in _TOP or text.startswith((self._cwd, self._home or "\0"))
-        return text != UNKNOWN and (
-            " " not in text or text.startswith((".", "~")) or os.path.exists(text)
-        )
+            return certain or text == "/" or self._begins_path(text)
+        if text == UNKNOWN:
+            return False
+        if certain or " " not in text or text.startswith((".", "~")):
+            return True
+        climbs = os.pardir in text.split("/")
+        paths = map(os.path.normpath, self.resolve(text)) if climbs else (text,)
+        return any(map(os.path.exists, paths))
+
+    def _begins_path(self, text: str) -> bool:
+        """Return True if a text with a slash in front begins like a path of this machine."""
+        top = os.path.normpath(text).lstrip("/").split("/")[0].partition(UNKNOWN)[0]
+        if top in _TOP or text.startswith((self._cwd, self._home or "\0")):
+            return True
+        return top != "" and os.path.lexists(f"/{top}")
 
     def is_critical(self, argument: Argument) -> bool:
         """Return True if removing this would take away what everything else rests on."""

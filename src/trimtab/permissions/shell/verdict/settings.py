@@ -1,0 +1,76 @@
+"""The variables that a script sets or unsets by other means than an assignment."""
+
+import re
+from collections.abc import Iterator
+
+from trimtab.permissions.shell.grammar.parts import DECLARATIONS
+from trimtab.permissions.shell.grammar.syntax import Command, Piece, Script, Word
+
+SETTERS = frozenset(("read", "mapfile", "readarray", "getopts", "unset", "let", "printf", "wait"))
+"""Builtins that set variables, or take their values away."""
+_SETTING = re.compile(r"([A-Za-z_]\w*)(?:\[.*\])?(?:(\+?=)(.*))?", re.DOTALL)
+_ATTACHED = re.compile(r"^-[A-Za-z]*[vpa](?=[A-Za-z_])")
+"""An option with the name of a variable behind it."""
+_EVALUATED = re.compile(r"(?:^|[\s;&|(])([A-Za-z_]\w*)=(?:'([^']*)'|\"([^\"]*)\"|([^\s;&|()'\"]*))")
+_NEEDED = re.compile(r"PATH|HOME|GIT_(?:CONFIG|OPTIONAL|PAGER).*")
+"""Variables that decide which programs and settings are used by being there."""
+
+
+def note_settings(script: Script) -> Iterator[str]:
+    """Add what builtins do to variables to a script; yield why that makes it hazardous."""
+    for command in script.commands:
+        name = command.words[0].bare if command.words else None
+        if name in ("eval", "trap"):
+            _note_evaluated(script, command)
+        elif name == "unset":
+            yield from _note_unset(script, command)
+        elif name in DECLARATIONS:
+            _note_declared(script, command, name)
+        elif name in SETTERS:
+            _note_set(script, command, name)
+
+
+def _note_set(script: Script, command: Command, name: str) -> None:
+    """Note `read NAME`, `printf -vNAME`, `let NAME=1`: the values count as not known."""
+    for word in command.words[1:]:
+        if match := _SETTING.match(_ATTACHED.sub("", _join(word))):
+            value = Word([Piece("unknown", "((")]) if name == "let" else None
+            script.assign(match[1], value)
+
+
+def _note_declared(script: Script, command: Command, name: str) -> None:
+    for word in command.words[1:]:
+        match = _SETTING.match(_join(word))
+        bare = word.pieces[0].text if word.pieces else ""
+        if match is None:
+            continue
+        if bare.startswith(f"{match[1]}="):
+            value = Piece("bare", bare[len(match[1]) + 1 :])
+            script.assign(match[1], Word([value, *word.pieces[1:]]))
+        elif match[2]:
+            script.assign(match[1], None)
+        elif command.in_function and name not in ("export", "readonly"):
+            script.cleared.add(match[1])  # it is another variable of the same name
+
+
+def _note_unset(script: Script, command: Command) -> Iterator[str]:
+    for word in command.words[1:]:
+        text = _join(word)
+        if _NEEDED.fullmatch(text):
+            yield f"without {text} other programs or settings are used"
+        if any(piece.kind not in ("bare", "quoted") for piece in word.pieces):
+            yield "a variable that is not known is unset"
+            script.clears = True
+        script.cleared.add(text)
+
+
+def _note_evaluated(script: Script, command: Command) -> None:
+    """Note the variables that a script in quotes sets in the same shell."""
+    text = " ".join(map(_join, command.words[1:]))
+    for match in _EVALUATED.finditer(text):
+        if match[1] in script.values:
+            script.assign(match[1], Word([Piece("quoted", match[2] or match[3] or match[4] or "")]))
+
+
+def _join(word: Word) -> str:
+    return "".join(piece.text for piece in word.pieces)

@@ -1,0 +1,103 @@
+"""Variables that builtins set or unset, and what follows for the words that use them."""
+
+import msgspec
+import pytest
+
+from permissionkit import POLICY, rules
+from trimtab.permissions.decide_shell import decide_shell
+from trimtab.permissions.shell.grammar.parser import parse
+from trimtab.permissions.shell.grammar.syntax import Effort, Script
+from trimtab.permissions.shell.verdict.analyse import analyse
+from trimtab.permissions.shell.verdict.settings import note_settings
+
+NO_RM = msgspec.structs.replace(
+    POLICY, allow_all_tools=True, allow_all_paths=True, deny=rules("shell(rm)")
+)
+
+
+def read(text: str) -> tuple[Script, list[str]]:
+    script, problem = parse(text, Effort(1000))
+    assert problem is None
+    return script, list(note_settings(script))
+
+
+@pytest.mark.parametrize(
+    ("text", "cleared"),
+    [
+        ("unset x y", {"x", "y"}),
+        ("f() { local x; }", {"x"}),
+        ("f() { declare x; typeset y; }", {"x", "y"}),
+        ("f() { export x; readonly y; local z=1; }", set()),
+        ("declare x; export y", set()),
+    ],
+)
+def test_a_variable_may_lose_its_value(text: str, cleared: set[str]) -> None:
+    assert read(text)[0].cleared == cleared
+
+
+@pytest.mark.parametrize(
+    "text", ["unset PATH", "unset HOME", "unset GIT_CONFIG_COUNT", 'unset "$x"']
+)
+def test_it_is_a_hazard_to_unset_what_decides_or_what_is_not_known(text: str) -> None:
+    assert read(text)[1]
+    assert not read("unset x LD_PRELOAD")[1]
+
+
+def test_what_is_unset_by_a_name_that_is_not_known_may_be_any_variable() -> None:
+    assert read('unset "$x"')[0].clears
+    found = analyse('x=a; unset "$y"; cat src/$x', "/srv/project")
+    assert found.reads == ["/srv/project/src/", "/srv/project/src/a"]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "count"),
+    [
+        ("x=1; eval x=2", "x", 2),
+        ("x=1; eval 'y=3; x=2'", "x", 2),
+        ("x=1; trap 'x=\"2\"' EXIT", "x", 2),
+        ("eval x=2", "x", 0),
+        ("read x", "x", 1),
+        ("printf -vx %s a", "x", 1),
+        ("let x=1", "x", 1),
+        ("declare x=1", "x", 1),
+        ("mapfile -t x < f", "x", 1),
+    ],
+)
+def test_every_value_that_a_variable_is_given_counts(text: str, name: str, count: int) -> None:
+    assert len(read(text)[0].values.get(name, ())) == count
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("IFS=/; x=rm/a; $x", "IFS=/; eval 'x=rm/a; $x'", "IFS=/ eval 'x=rm/a; $x'"),
+        *(
+            "IFS=/; trap 'x=rm/a; $x' EXIT",
+            "f() { x=rm/a; $x; }; IFS=/; f",
+            "read IFS <<< /; x=rm/a; $x",
+        ),
+        *(
+            "printf -v IFS /; x=rm/a; $x",
+            "for IFS in /; do x=rm/a; $x; done",
+            "x=ls; unset x; $x rm a",
+        ),
+        *("x=ls; f() { local x; $x rm y; }; f", "unset x; $x rm y", "x=ls; eval x=rm; $x a"),
+    ],
+)
+def test_a_command_is_not_known_by_a_value_that_may_have_changed(command: str) -> None:
+    assert decide_shell(command, NO_RM).verdict == "ask"
+
+
+@pytest.mark.parametrize(
+    "command", ["$SHELL make; unset SHELL", "$x make; unset x", "unset x; $x make"]
+)
+def test_a_variable_that_is_unset_may_have_a_value_from_outside(command: str) -> None:
+    policy = msgspec.structs.replace(POLICY, allow=rules("shell(make)"))
+    assert decide_shell(command, policy).verdict == "ask"
+
+
+def test_words_are_separated_by_what_the_script_says_as_well() -> None:
+    found = analyse("IFS=,; x=a,b; cat $x", "/srv/project")
+    assert found.reads == ["/srv/project/a,b", "/srv/project/a", "/srv/project/b"]
+    found = analyse("IFS=$(cat s); x=a,b; sort $x", "/srv/project")
+    assert found.doubts
