@@ -17,6 +17,9 @@ def main() -> int:
             from trimtab.cli.module_cache import open_cache
 
             cache = open_cache()
+        from trimtab.cli.light_uuid import import_uuid
+
+        import_uuid()
         from trimtab.cli.main import main as run
 
         code = run(argv)

@@ -71,6 +71,7 @@ print('\\n'.join(sys.modules))
 OTHER_STARTS = {
     "trimtab.__main__": "every start; --version loads nothing else",
     "trimtab.cli.main": "every start",
+    "trimtab.cli.light_uuid": "every start; the import is its purpose",
     "trimtab.cli.terminal": "the terminal; its first frame waits for these imports",
     "trimtab.transports.tui.app": "the terminal: panels are loaded when they are opened",
     "trimtab.transports.tui.local_commands": "the terminal: panels are loaded when they are opened",
@@ -97,7 +98,7 @@ OTHER_STARTS = {
     "trimtab.providers.wires.chat_reader": "the first reply; few have citations",
     "trimtab.permissions.paths": "the first tool call; one that reads meets no protected names",
     "trimtab.permissions.rules": "the first tool call; few rules have patterns or addresses",
-    "trimtab.permissions.decide": "the first tool call; one that is not a command needs no parser",
+    "trimtab.permissions.decide": "the first tool call; most need neither parser nor rules",
     "trimtab.tools.splice": "the first edit; one that fits needs no search for similar text",
     "trimtab.tools.view.tool": "the first view; few files are notebooks",
     "trimtab.workspace.programs": "the first command; few run in a sandbox",

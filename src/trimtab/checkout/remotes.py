@@ -8,11 +8,12 @@ import msgspec
 from trimtab.config.files import read_regular
 
 MAX_CONFIG = 256 * 1024
-_ADDRESS = re.compile(
+_ADDRESS = (
     r"(?:(?:https?|ssh|git)://(?:[^@/]+@)?(?P<host>[^:/]+)(?::\d+)?/|[^@/]+@(?P<scp>[^:/]+):)"
     r"(?P<path>[^?#]+?)(?:\.git)?/?"
 )
-_SECTION = re.compile(r'\[remote "(?P<name>(?:[^"\\]|\\.)*)"\]')
+_SECTION = r'\[remote "(?P<name>(?:[^"\\]|\\.)*)"\]'
+"""Patterns that are compiled when a repository has a remote: a start outside one needs neither."""
 GITHUB_HOSTS = ("github.com", "ssh.github.com")
 
 
@@ -35,7 +36,7 @@ class HostedRepository(msgspec.Struct, frozen=True):
 
 def parse_address(address: str) -> RemoteAddress | None:
     """Return the parts of a remote's address; None for a path, or what is no address."""
-    match = _ADDRESS.fullmatch(address)
+    match = re.fullmatch(_ADDRESS, address)
     return RemoteAddress(match["host"] or match["scp"], match["path"]) if match else None
 
 
@@ -83,7 +84,7 @@ def _read_remotes(text: str) -> dict[str, str]:
     remote: str | None = None
     for line in map(str.strip, text.splitlines()):
         if line.startswith("["):
-            section = _SECTION.match(line)
+            section = re.match(_SECTION, line)
             remote = section["name"] if section else None
         elif remote is not None:
             key, _, value = line.partition("=")

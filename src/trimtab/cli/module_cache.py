@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     """Source, compiled file, the source's change time and size, the code's offset and length."""
 
 FORMAT = "trimtab-modules-1"
-FEW = 20
-"""Modules that may be missing before the cache is written again."""
+FEW = 4
+"""Modules that may be missing before the cache is written again.
+
+A first tool call loads a dozen that a run without one does not."""
 PYC_HEADER = 16
 HEADER_LENGTH = 8
 
@@ -108,13 +110,20 @@ class ModuleCache:
         if sys.dont_write_bytecode or not os.access(os.path.dirname(self._path), os.W_OK):
             return
         loaded = dict(self._find_loaded())
-        if not self._outdated and len(loaded.keys() - self._entries.keys()) <= FEW:
+        if not self._outdated and not self._lacks_many(loaded):
             return
         known = {name: (entry[0], entry[1]) for name, entry in self._entries.items()}
         try:
             self._write({**known, **loaded})
         except (OSError, KeyboardInterrupt):
             return  # the disk is full, say: the next start takes as long as this one
+
+    def _lacks_many(self, loaded: "dict[str, tuple[str, str]]") -> bool:
+        """Return True if many modules could be added: those with a compiled file."""
+        missing = [place for name, place in loaded.items() if name not in self._entries]
+        if len(missing) <= FEW:
+            return False
+        return sum(read_compiled(*place) is not None for place in missing) > FEW
 
     def _write(self, modules: dict[str, tuple[str, str]]) -> None:
         """Write the code of modules, given as source and compiled file; others see a whole file."""

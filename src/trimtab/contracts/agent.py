@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import msgspec
 
 from trimtab.contracts.messages import ToolCall
-from trimtab.contracts.processor import Processor, Stop
+from trimtab.contracts.processor import STAGES, Processor, Stage, Stop, find_acting
 from trimtab.contracts.provider import Price, Provider, ToolSpec
 from trimtab.contracts.tool import AgentsPort, Tool, ToolContext, ToolResult
 
@@ -70,6 +70,8 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     """The specifications of `tools`; one tuple for as long as the tools stay the same."""
     pipeline: tuple[Processor, ...]
     """The processors of the loop, in order."""
+    acting: Mapping[Stage, tuple[Processor, ...]] = {}
+    """By stage, the processors of the pipeline that do something there, in the same order."""
     parser: CallParser
     tool_context: "Callable[[Run, str], ToolContext]"
     """Makes the context in which a tool runs, for a call id."""
@@ -88,3 +90,7 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     """The agent that started this one, or the session's id if that is the main agent."""
     depth: int = 0
     """The number of callers above this agent."""
+
+    def __post_init__(self) -> None:
+        acting = {stage: find_acting(self.pipeline, stage) for stage in STAGES}
+        msgspec.structs.force_setattr(self, "acting", acting)

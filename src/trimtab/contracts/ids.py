@@ -3,8 +3,9 @@
 import os
 import time
 
-_second = 0
-_prefix = ""
+_last_second = (-1, "")
+_last_moment = (-1, "")
+"""The last timestamp and its milliseconds: several events share one."""
 _BATCH = 32
 _ready: list[str] = []
 """Ids to give out next: asking the system for random bytes takes longer than making an id."""
@@ -40,12 +41,16 @@ def is_uuid(text: str) -> bool:
 
 def timestamp(seconds: float | None = None) -> str:
     """Return a moment (now, if not given) as ISO 8601 in UTC with milliseconds."""
-    global _second, _prefix
-    at = time.time() if seconds is None else seconds
-    second = int(at)
-    if second != _second:
-        _second, _prefix = second, time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
-    return f"{_prefix}.{int((at - second) * 1000):03d}Z"
+    global _last_second, _last_moment
+    at = time.time_ns() // 1_000_000 if seconds is None else int(seconds * 1000)
+    known, text = _last_moment
+    if at != known:
+        second, rest = divmod(at, 1000)
+        if second != _last_second[0]:
+            _last_second = second, time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
+        text = f"{_last_second[1]}.{rest:03d}Z"
+        _last_moment = at, text
+    return text
 
 
 def new_output_name(kind: str, label: str) -> str:

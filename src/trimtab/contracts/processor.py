@@ -1,7 +1,7 @@
 """The six stages at which code may step into the loop."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import msgspec
 
@@ -84,3 +84,19 @@ class Processor:
     async def before_stop(self, run: "Run", stop: Stop) -> "Prompt | Stop | None":
         """The model asked for no more tools. Return a prompt to go on with, or another `Stop`."""
         return None
+
+
+Stage = Literal[
+    "on_prompt", "before_request", "on_request_error", "before_tool", "after_tool", "before_stop"
+]
+STAGES: tuple[Stage, ...] = get_args(Stage)
+
+
+def find_acting(processors: Sequence[Processor], stage: Stage) -> tuple[Processor, ...]:
+    """Return the processors that override a stage: most do nothing at most of them."""
+    nothing = getattr(Processor, stage)
+    return tuple(
+        processor
+        for processor in processors
+        if getattr(getattr(processor, stage), "__func__", None) is not nothing
+    )

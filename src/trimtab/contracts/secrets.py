@@ -17,8 +17,14 @@ SHORTEST_NAMED = 4
 SHORTEST = 8
 """Shorter values occur in too many ordinary words."""
 
-_TOKEN_HINTS = rb"gh[pousr]_|github_pat_|glpat-|npm_|hf_|sk[-_]|A[KS]IA|AIza|xox|eyJ|PRIVATE KEY-"
-"""Cheap first test: a line without any of these contains no recognised token."""
+TOKEN_HINTS = (
+    rb"h(?:(?<=gh)[pousr]_|f_)|_(?<=github_)pat_|p(?:(?<=glp)at-|(?<=np)m_)|k(?<=sk)[-_]"
+    rb"|A(?:[KS]IA|Iza)|xox|J(?<=eyJ)|V(?<=PRIV)ATE KEY-"
+)
+"""Cheap first test: a line without any of these contains no recognised token.
+
+Each begins with a rare character and looks back at those before it: `J` is tried less than `eyJ`.
+"""
 
 _TOKENS = (
     r"gh[pousr]_[A-Za-z0-9]{20,}",
@@ -78,7 +84,7 @@ class Masker:
         self._named = _longest_first(named, SHORTEST_NAMED)
         self._all = _longest_first({*self._named, *_longest_first(likely, SHORTEST)}, 1)
         self._byte_hints = tuple(dict.fromkeys(_json_prefix(value) for value in self._all))
-        self._has_token_hint = re.compile(_TOKEN_HINTS).search
+        self._has_token_hint = re.compile(TOKEN_HINTS).search
 
     def add(self, values: Iterable[str]) -> None:
         """Mask these values too, from now on."""

@@ -30,7 +30,7 @@ async def admit(run: Run, prompt: Prompt) -> Prompt | None:
     """Pass a prompt through `on_prompt`; return None if a processor handled it itself."""
     current = prompt
     try:
-        for processor in run.agent.pipeline:
+        for processor in run.agent.acting["on_prompt"]:
             if (changed := await processor.on_prompt(run, current)) is None:
                 run.inbox.consume(prompt)
                 return None
@@ -43,7 +43,7 @@ async def admit(run: Run, prompt: Prompt) -> Prompt | None:
 
 async def confirm_stop(run: Run, stop: Stop) -> Stop:
     """Ask the processors whether the run may stop; the first that objects decides."""
-    for processor in run.agent.pipeline:
+    for processor in run.agent.acting["before_stop"]:
         verdict = await processor.before_stop(run, stop)
         if isinstance(verdict, Prompt):
             run.inbox.put(verdict, front=True)

@@ -106,7 +106,7 @@ async def process_call(run: Run, call: ToolCall) -> ToolResult:
     if isinstance(args, ToolResult):
         return args
     pending = PendingCall(call=call, tool=tool, args=args)
-    for processor in run.agent.pipeline:
+    for processor in run.agent.acting["before_tool"]:
         verdict = await processor.before_tool(run, pending)
         if isinstance(verdict, ToolResult):
             return verdict
@@ -119,7 +119,7 @@ async def process_call(run: Run, call: ToolCall) -> ToolResult:
         result = await pending.tool.run(pending.args, ctx)
     except asyncio.CancelledError:
         raise CallInterrupted(ctx.printed) from None
-    for processor in run.agent.pipeline:
+    for processor in run.agent.acting["after_tool"]:
         result = await processor.after_tool(run, pending, result)
     return result
 

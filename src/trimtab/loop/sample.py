@@ -62,7 +62,8 @@ async def sample(run: Run) -> Reply:
 async def may_retry(run: Run, error: ModelError, attempt: int) -> bool:
     """Report a failure to every processor; return True if any of them asks for a retry."""
     verdicts = [
-        await processor.on_request_error(run, error, attempt) for processor in run.agent.pipeline
+        await processor.on_request_error(run, error, attempt)
+        for processor in run.agent.acting["on_request_error"]
     ]
     return any(verdicts)
 

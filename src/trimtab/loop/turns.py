@@ -31,7 +31,7 @@ async def take_turn(run: Run) -> Stop | None:
     """Make one model call and run its tool calls; return a reason to stop, if there is one."""
     calls, run.pending_calls = run.pending_calls, ()
     if not calls:
-        for processor in run.agent.pipeline:
+        for processor in run.agent.acting["before_request"]:
             if (stop := await processor.before_request(run)) is not None:
                 return stop
         calls = (await sample(run)).message.tool_calls

@@ -1,6 +1,10 @@
-"""The decision: what a call would touch, against the policy."""
+"""The decision: what a call would touch, against the policy.
 
-from collections.abc import Iterable
+What compares rules is imported only if there are rules to compare: the first call of a run waits
+for everything that is imported here.
+"""
+
+from collections.abc import Sequence
 
 from trimtab.contracts.permission import Decision, Policy, Rule
 from trimtab.contracts.tool import Access
@@ -12,12 +16,14 @@ from trimtab.permissions.paths import (
     is_protected,
     refuse_special,
 )
-from trimtab.permissions.rules import matches_address, matches_path, matches_tool, name_rule
 
 
-def decide(access: Access, policy: Policy) -> Decision:
-    """Decide about one access. Pure but for resolving links of the paths it judges."""
-    decision = _decide(access, policy)
+def decide(access: Access, policy: Policy, real: str | None = None) -> Decision:
+    """Decide about one access. Pure but for resolving links of the paths it judges.
+
+    `real` is the path with every link resolved, if that is known.
+    """
+    decision = _decide(access, policy, real)
     if decision.verdict == "allow" and policy.always_ask and _is_open(access, decision, policy):
         return Decision(verdict="ask", reason="The client decides what no rule decides.")
     return decision
@@ -28,14 +34,14 @@ def _is_open(access: Access, decision: Decision, policy: Policy) -> bool:
     return access.kind != "none" and decision.rule is None and not policy.allow_all_tools
 
 
-def _decide(access: Access, policy: Policy) -> Decision:
+def _decide(access: Access, policy: Policy, real: str | None) -> Decision:
     match access.kind:
         case "none":
             return Decision(verdict="allow", reason="It touches nothing.")
         case "read":
-            return _decide_read(access.target, policy)
+            return _decide_read(access.target, policy, real)
         case "write":
-            return _decide_write(access, policy)
+            return _decide_write(access, policy, real)
         case "shell":
             # Imported here: it takes many modules to read a command, and most calls have none.
             from trimtab.permissions.decide_shell import decide_shell
@@ -48,6 +54,8 @@ def _decide(access: Access, policy: Policy) -> Decision:
 
 
 def _denied(rule: Rule) -> Decision:
+    from trimtab.permissions.rules import name_rule
+
     return Decision(verdict="deny", reason=f"{name_rule(rule)} forbids it.", rule=rule)
 
 
@@ -59,26 +67,47 @@ def _allowed(rule: Rule) -> Decision:
     return Decision(verdict="allow", reason=f"The rule {rule} allows it.", rule=rule)
 
 
-def _first(rules: Iterable[Rule]) -> Rule | None:
-    return next(iter(rules), None)
+def _find_path_rule(
+    rules: Sequence[Rule], kind: str, path: str, cwd: str, *, denies: bool = False
+) -> Rule | None:
+    """Return the first rule that covers reading or writing a path."""
+    if not rules:
+        return None
+    from trimtab.permissions.rules import matches_path
+
+    return next((r for r in rules if matches_path(r, kind, path, cwd, denies=denies)), None)
 
 
-def _decide_read(path: str, policy: Policy) -> Decision:
+def _find_address_rule(rules: Sequence[Rule], url: str, *, denies: bool = False) -> Rule | None:
+    """Return the first rule that covers an address."""
+    from trimtab.permissions.rules import matches_address
+
+    return next((r for r in rules if matches_address(r, url, denies=denies)), None)
+
+
+def _find_tool_rule(rules: Sequence[Rule], access: Access, *, denies: bool = False) -> Rule | None:
+    """Return the first rule that covers the use of a tool."""
+    from trimtab.permissions.rules import matches_tool
+
+    return next((r for r in rules if matches_tool(r, access, denies=denies)), None)
+
+
+def _decide_read(path: str, policy: Policy, real: str | None) -> Decision:
     cwd = policy.cwd
-    if rule := _first(r for r in policy.deny if matches_path(r, "read", path, cwd, denies=True)):
+    if rule := _find_path_rule(policy.deny, "read", path, cwd, denies=True):
         return _denied(rule)
-    if refusal := refuse_special(path):
+    if refusal := refuse_special(path, real):
         return Decision(verdict="deny", reason=f"{refusal}; it is not read.")
-    if rule := _first(r for r in policy.ask if matches_path(r, "read", path, cwd, denies=True)):
+    if rule := _find_path_rule(policy.ask, "read", path, cwd, denies=True):
         return _asked(rule)
     return _decide_readable(path, policy)
 
 
 def _decide_readable(path: str, policy: Policy) -> Decision:
     """Allow reading by a rule that names the path, and in the allowed directories."""
-    for rule in policy.allow:
-        if rule.argument is not None and matches_path(rule, "read", path, policy.cwd):
-            return _allowed(rule)
+    named = tuple(rule for rule in policy.allow if rule.argument is not None)
+    if rule := _find_path_rule(named, "read", path, policy.cwd):
+        return _allowed(rule)
     if is_attached_image(path, policy.images):
         return _allowed(Rule("read", path, "attachment"))
     if policy.allow_all_paths or is_inside(path, (*policy.roots, *policy.readable)):
@@ -86,18 +115,18 @@ def _decide_readable(path: str, policy: Policy) -> Decision:
     return Decision(verdict="ask", reason=f"{path} is outside the allowed directories.")
 
 
-def _decide_write(access: Access, policy: Policy) -> Decision:
+def _decide_write(access: Access, policy: Policy, real: str | None) -> Decision:
     path, cwd = access.target, policy.cwd
-    if rule := _first(r for r in policy.deny if matches_path(r, "write", path, cwd, denies=True)):
+    if rule := _find_path_rule(policy.deny, "write", path, cwd, denies=True):
         return _denied(rule)
-    if refusal := refuse_special(path):
+    if refusal := refuse_special(path, real):
         return Decision(verdict="deny", reason=f"{refusal}; it is not written.")
     if is_in_home(path, policy.homes, policy.session_folder):
         reason = f"{path} is the agent's own; tools never write there."
         return Decision(verdict="deny", reason=reason)
     if policy.writable is not None and not is_inside(path, policy.writable):
         return Decision(verdict="deny", reason=f"The sandbox does not let {path} be written.")
-    if rule := _first(r for r in policy.ask if matches_path(r, "write", path, cwd, denies=True)):
+    if rule := _find_path_rule(policy.ask, "write", path, cwd, denies=True):
         return _asked(rule)
     return _decide_place(access, policy) or _decide_rule(path, policy)
 
@@ -122,7 +151,7 @@ def _decide_place(access: Access, policy: Policy) -> Decision | None:
 def _decide_outside(path: str, policy: Policy) -> Decision:
     """Outside the allowed directories only a rule that names the whole path allows."""
     absolute = [r for r in policy.allow if r.argument and r.argument[:1] in ("/", "~")]
-    if rule := _first(r for r in absolute if matches_path(r, "write", path, policy.cwd)):
+    if rule := _find_path_rule(absolute, "write", path, policy.cwd):
         return _allowed(rule)
     return Decision(verdict="ask", reason=f"{path} is outside the allowed directories.")
 
@@ -130,31 +159,31 @@ def _decide_outside(path: str, policy: Policy) -> Decision:
 def _decide_rule(path: str, policy: Policy) -> Decision:
     if policy.allow_all_tools:
         return Decision(verdict="allow", reason="All tools are allowed.")
-    if rule := _first(r for r in policy.allow if matches_path(r, "write", path, policy.cwd)):
+    if rule := _find_path_rule(policy.allow, "write", path, policy.cwd):
         return _allowed(rule)
     return Decision(verdict="ask", reason=f"No rule allows writing {path}.")
 
 
 def _decide_url(url: str, policy: Policy) -> Decision:
-    if rule := _first(r for r in policy.deny if matches_address(r, url, denies=True)):
+    if rule := _find_address_rule(policy.deny, url, denies=True):
         return _denied(rule)
-    if rule := _first(r for r in policy.ask if matches_address(r, url, denies=True)):
+    if rule := _find_address_rule(policy.ask, url, denies=True):
         return _asked(rule)
     if policy.allow_all_urls:
         return Decision(verdict="allow", reason="All addresses are allowed.")
-    if rule := _first(r for r in policy.allow if matches_address(r, url)):
+    if rule := _find_address_rule(policy.allow, url):
         return _allowed(rule)
     return Decision(verdict="ask", reason=f"No rule allows the address {url}.")
 
 
 def _decide_tool(access: Access, policy: Policy) -> Decision:
-    if rule := _first(r for r in policy.deny if matches_tool(r, access, denies=True)):
+    if rule := _find_tool_rule(policy.deny, access, denies=True):
         return _denied(rule)
-    if rule := _first(r for r in policy.ask if matches_tool(r, access, denies=True)):
+    if rule := _find_tool_rule(policy.ask, access, denies=True):
         return _asked(rule)
     if policy.allow_all_tools:
         return Decision(verdict="allow", reason="All tools are allowed.")
-    if rule := _first(r for r in policy.allow if matches_tool(r, access)):
+    if rule := _find_tool_rule(policy.allow, access):
         return _allowed(rule)
     what = access.target or access.kind
     return Decision(verdict="ask", reason=f"No rule allows the tool {what}.")

@@ -90,11 +90,11 @@ def _leave_worktrees(parts: list[str], agents: Collection[str]) -> list[str]:
     return parts
 
 
-def refuse_special(path: str) -> str | None:
-    """Return why a path is not an ordinary file or folder, or None."""
+def refuse_special(path: str, real: str | None = None) -> str | None:
+    """Return why a path is not an ordinary file or folder, or None; `real` is the resolved path."""
     if len(path) > LONGEST:
         return f"{path[:100]}… is too long for a path"
-    real = resolve(path)
+    real = real or resolve(path)
     for name in (os.path.normpath(path), real):
         top = name.split(os.sep)[1:2]
         if top in (["proc"], ["sys"]):

@@ -319,11 +319,11 @@ class Permissions(Processor):
         self, access: Access, real: str, tool: str, granted: tuple[Rule, ...] = ()
     ) -> Decision:
         """Judge a path by its name and by where it leads, and take the stricter verdict."""
-        decision = self._decide(access, tool, granted)
+        decision = self._decide(access, tool, granted, real)
         if real == access.target:
             return decision
         there = msgspec.structs.replace(access, target=real)
-        both = decision, self._decide(there, tool, granted)
+        both = decision, self._decide(there, tool, granted, real)
         return max(both, key=lambda decision: _STRICTNESS.index(decision.verdict))
 
     def describe_fence(self, decision: Decision) -> str:
@@ -350,17 +350,19 @@ class Permissions(Processor):
             return msgspec.structs.replace(result, text=result.text + LEFT_OUT)
         return result
 
-    def _decide(self, access: Access, tool: str, granted: tuple[Rule, ...] = ()) -> Decision:
+    def _decide(
+        self, access: Access, tool: str, granted: tuple[Rule, ...] = (), real: str | None = None
+    ) -> Decision:
         from trimtab.permissions.decide import decide
 
         policy = self.policy
         if granted:
             policy = msgspec.structs.replace(policy, allow=(*policy.allow, *granted))
-        named = Access(kind="custom-tool", target=tool, mutates=access.mutates)
         for rule in self.policy.deny:
             if rule.kind == tool and rule.argument is None:
+                named = Access(kind="custom-tool", target=tool, mutates=access.mutates)
                 return decide(named, policy)
-        decision = decide(access, policy)
+        decision = decide(access, policy, real)
         return self._require_fence(decision, access) if decision.harmless else decision
 
     def _require_fence(self, decision: Decision, access: Access) -> Decision:

@@ -2,7 +2,8 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 
 import msgspec
 
@@ -37,15 +38,21 @@ TEMP = (("tmp",), ("var", "tmp"), ("private", "tmp"))
 _EXACT = frozenset(SECRETS)
 _STARTS = tuple(name[:-1] for name in SECRETS if name.endswith("*") and name[0] != "*")
 _ENDS = tuple(name[1:] for name in SECRETS if name.startswith("*") and name[-1] != "*")
-_WITHIN = re.compile("|".join(name.strip("*") for name in SECRETS if name[0] == name[-1] == "*"))
-_UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f(),*?\[\]{}\\]")
+_WITHIN = "|".join(name.strip("*") for name in SECRETS if name[0] == name[-1] == "*")
+_UNFIT = r"[\x00-\x1f\x7f-\x9f(),*?\[\]{}\\]"
 """Characters that a rule, or a line that shows it, cannot hold."""
+
+
+@cache
+def _find_within() -> Callable[[str], re.Match[str] | None]:
+    """Return the search for words within names, compiled when it is first needed."""
+    return re.compile(_WITHIN).search
 
 
 def is_secret(path: str, folder: str = "") -> bool:
     """Return True if a name in a path, below a folder, is one that secrets have."""
     names = path.removeprefix(folder).casefold()
-    return _WITHIN.search(names) is not None or any(
+    return _find_within()(names) is not None or any(
         name in _EXACT or name.startswith(_STARTS) or name.endswith(_ENDS)
         for name in names.split(os.sep)
     )
@@ -120,7 +127,7 @@ def find_folder(path: str, policy: Policy) -> str:
     inside = home not in ("", os.sep) and is_inside(folder, (home,))
     parts = [part for part in folder[len(home) if inside else 0 :].split(os.sep) if part]
     count = _count_own(parts) if inside else _count_elsewhere(parts)
-    if not count or is_secret(os.sep.join(parts)) or _UNFIT.search(folder):
+    if not count or is_secret(os.sep.join(parts)) or re.search(_UNFIT, folder):
         return ""
     base = home if inside else ""
     chosen = os.sep.join((base, *parts[:count]))

@@ -1,7 +1,7 @@
 """An HTTP/1.1 connection: writes a request in pieces, and reads the answer as it arrives."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -68,20 +68,25 @@ class Connection(asyncio.Protocol):
         return self._parser is not None and self._parser.head is not None
 
     async def exchange(
-        self, head: bytes, body: Sequence[bytes] = (), *, tunnel: bool = False
+        self,
+        head: bytes,
+        body: Sequence[bytes] = (),
+        *,
+        tunnel: bool = False,
+        on_sent: Callable[[], object] | None = None,
     ) -> Head:
-        """Send a request and wait for the head of the answer."""
+        """Send a request and wait for the head of the answer; call `on_sent` in between."""
         self._parser = parser = MessageParser(tunnel=tunnel)
         self._pieces = []
         self._buffered = 0
         self._silent_limit = self._timeouts.first_byte
         self._heard = False
         self._written = False
-        self._watch()
         await self._write(head, body)
+        if on_sent is not None:
+            on_sent()
         while parser.head is None:
             await self._wait()
-        self._watch()
         return parser.head
 
     async def receive(self) -> bytes:
@@ -177,7 +182,7 @@ class Connection(asyncio.Protocol):
     async def _wait(self) -> None:
         """Wait for data or for room to write; raise the failure if the connection ended."""
         self._raise_failure()
-        self._deadline = self.loop.time() + self._silent_limit
+        self._watch()
         self._waiter = self.loop.create_future()
         try:
             await self._waiter
@@ -216,9 +221,12 @@ class Connection(asyncio.Protocol):
         self._wake()
 
     def _watch(self) -> None:
-        self._stop_watching()
+        """Set the time limit of a wait; a timer that ends before it stays, and is set again."""
         self._deadline = self.loop.time() + self._silent_limit
-        self._timer = self.loop.call_at(self._deadline, self._check)
+        if self._timer is not None and self._timer.when() > self._deadline:
+            self._stop_watching()
+        if self._timer is None:
+            self._timer = self.loop.call_at(self._deadline, self._check)
 
     def _stop_watching(self) -> None:
         if self._timer is not None:

@@ -95,8 +95,11 @@ class HttpClient:
         url: str,
         headers: Mapping[str, str],
         body: Sequence[bytes] = (),
+        on_sent: Callable[[], object] | None = None,
     ) -> Response:
         """Send a request and wait for the head of the answer.
+
+        `on_sent` is called while the service has the request: for work that need not delay it.
 
         If an idle connection turns out to be closed before the first byte of an answer, the
         request is sent once more on a new connection.
@@ -115,12 +118,12 @@ class HttpClient:
         idle = self._take(address.origin)
         if idle is not None:
             try:
-                return await self._exchange(idle, head, body)
+                return await self._exchange(idle, head, body, on_sent)
             except ConnectionGone:
                 pass
         connection = await self._connect(address, proxy)
         try:
-            return await self._exchange(connection, head, body)
+            return await self._exchange(connection, head, body, on_sent)
         except ConnectionGone:
             raise _no_answer(address.origin) from None
 
@@ -165,10 +168,15 @@ class HttpClient:
         return None
 
     async def _exchange(
-        self, connection: Connection, head: bytes, body: Sequence[bytes]
+        self,
+        connection: Connection,
+        head: bytes,
+        body: Sequence[bytes],
+        on_sent: Callable[[], object] | None,
     ) -> Response:
         try:
-            return Response(self, connection, await connection.exchange(head, body))
+            answer = await connection.exchange(head, body, on_sent=on_sent)
+            return Response(self, connection, answer)
         except BaseException:
             connection.abort()
             raise

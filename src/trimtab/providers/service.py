@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from trimtab.contracts.errors import ModelError
-from trimtab.contracts.provider import Delta, Reply, Request, Waiting, Wire
+from trimtab.contracts.provider import Delta, Reply, Request, Waiting, Wire, WireReader
 from trimtab.providers.addresses import join_url, parse_url
 from trimtab.providers.auth import auth_header
 from trimtab.providers.breaker import FAILURES, breaker_for
@@ -131,11 +131,13 @@ class Service:
         choice = self.choice
         wire = self._wire(request)
         key = await choice.key.reveal()
+        readers: list[WireReader] = []
         response = await self._http.request(
             "POST",
             join_url(choice.base_url, choice.path or wire.path, request.model),
             self._headers(request, key),
             wire.body(request),
+            on_sent=lambda: readers.append(wire.reader()),
         )
         ended = False
         try:
@@ -144,7 +146,7 @@ class Service:
                 raise from_response(
                     response.status, response.headers, body, secrets=(key,) if key else ()
                 )
-            answer = _Answer(wire, response, self._http.timeouts)
+            answer = _Answer(wire, readers[-1], response, self._http.timeouts)
             while (deltas := await answer.receive()) is not None:
                 if request.stream:
                     for delta in deltas:
@@ -192,11 +194,13 @@ class Service:
 class _Answer:
     """An answer, streamed or whole, whichever the service chose to send."""
 
-    def __init__(self, wire: Wire, response: "Response", timeouts: "Timeouts") -> None:
+    def __init__(
+        self, wire: Wire, reader: WireReader, response: "Response", timeouts: "Timeouts"
+    ) -> None:
         self._wire = wire
         self._response = response
         self._parser = SseParser()
-        self._reader = wire.reader()
+        self._reader = reader
         self._whole: bytes | None = None
         self._failure: ModelError | None = None
         self._started = False

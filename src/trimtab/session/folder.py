@@ -27,19 +27,19 @@ class SessionFolder(msgspec.Struct, frozen=True):
 
     @property
     def events(self) -> str:
-        return os.path.join(self.path, "events.jsonl")
+        return f"{self.path}/events.jsonl"
 
     @property
     def workspace_file(self) -> str:
-        return os.path.join(self.path, "workspace.yaml")
+        return f"{self.path}/workspace.yaml"
 
     @property
     def plan(self) -> str:
-        return os.path.join(self.path, "plan.md")
+        return f"{self.path}/plan.md"
 
     @property
     def files(self) -> str:
-        return os.path.join(self.path, "files")
+        return f"{self.path}/files"
 
     @property
     def images(self) -> str:
@@ -47,24 +47,24 @@ class SessionFolder(msgspec.Struct, frozen=True):
 
     @property
     def checkpoints(self) -> str:
-        return os.path.join(self.path, "checkpoints")
+        return f"{self.path}/checkpoints"
 
     @property
     def client_skills(self) -> str:
         """The skills that clients provide, as they were last read."""
-        return os.path.join(self.path, "client-skills")
+        return f"{self.path}/client-skills"
 
     @property
     def blobs(self) -> str:
-        return os.path.join(self.path, "blobs")
+        return f"{self.path}/blobs"
 
     @property
     def git_objects(self) -> str:
-        return os.path.join(self.path, "git-objects")
+        return f"{self.path}/git-objects"
 
     @property
     def database(self) -> str:
-        return os.path.join(self.path, "session.db")
+        return f"{self.path}/session.db"
 
     def read_plan(self) -> str | None:
         """Return the plan of the session, if it has one."""

@@ -21,6 +21,7 @@ CHECKED = {
     *("properties", "required", "additionalProperties", "enum", "items"),
     *("minimum", "maximum", "minItems", "maxItems"),
 }
+SUPPORTED = ANNOTATIONS | CHECKED
 KINDS: dict[str, Callable[[Any], bool]] = {
     "string": lambda value: isinstance(value, str),
     "integer": lambda value: isinstance(value, int) and not isinstance(value, bool),
@@ -36,7 +37,7 @@ UNFIT = object()
 
 def is_simple(schema: Any) -> bool:
     """Return True if `fit` supports everything in a schema."""
-    if not isinstance(schema, dict) or not schema.keys() <= ANNOTATIONS | CHECKED:
+    if not isinstance(schema, dict) or not schema.keys() <= SUPPORTED:
         return False
     if schema.get("additionalProperties", True) is not True:
         return False

@@ -38,16 +38,27 @@ class Program:
         file.write_text(text)
         return file
 
-    def start(self, *path: Path, flags: tuple[str, ...] = ()) -> tuple[list[str], list[str]]:
+    def start(
+        self, *path: Path, flags: tuple[str, ...] = (), more: str = ""
+    ) -> tuple[list[str], list[str]]:
         """Return the loaders and the values of the two modules."""
         search = [str(folder) for folder in (*path, self.folder)]
         code = START.format(path=search, file=str(self.cache))
         argv = [sys.executable, "-I", *flags, "-c", code]
-        env = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
+        env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", "MORE": more}
         done = subprocess.run(argv, capture_output=True, text=True, check=True, env=env)
         rows = [line.split(" ", 2) for line in done.stdout.splitlines()]
         assert [row[2].endswith(name) for row, name in zip(rows, NAMES, strict=True)] == [True] * 2
         return [row[0] for row in rows], [row[1] for row in rows]
+
+    def add_modules(self) -> str:
+        """Add modules that a start loads if it is told to; return their names."""
+        names = [f"more{number}" for number in range(6)]
+        for name in names:
+            self.write(f"more/{name}.py", "")
+        loading = "import os\nfor name in os.environ.get('MORE', '').split(): __import__(name)\n"
+        self.write("sample/part.py", f"{loading}VALUE = 'two'\n")
+        return " ".join(names)
 
 
 NAMES = ("sample/__init__.py", "sample/part.py")
@@ -62,6 +73,25 @@ def test_the_second_start_loads_the_modules_of_the_first(program: Program) -> No
     assert program.start() == (PYTHON, ["one", "two"])
     written = program.cache.stat().st_mtime_ns
     assert program.start() == (CACHE, ["one", "two"])
+    assert program.cache.stat().st_mtime_ns == written
+
+
+def test_modules_that_a_later_start_needs_are_added(program: Program) -> None:
+    names, folder = program.add_modules(), program.folder / "more"
+    program.start(folder)
+    assert b"more5.py" not in program.cache.read_bytes()
+    program.start(folder, more=names)
+    assert b"more5.py" in program.cache.read_bytes()
+
+
+def test_modules_without_a_compiled_file_do_not_have_the_cache_written_each_time(
+    program: Program,
+) -> None:
+    names, folder = program.add_modules(), program.folder / "more"
+    program.write("more/__pycache__", "not a folder")
+    program.start(folder, more=names)
+    written = program.cache.stat().st_mtime_ns
+    program.start(folder, more=names)
     assert program.cache.stat().st_mtime_ns == written
 
 

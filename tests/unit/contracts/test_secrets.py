@@ -1,5 +1,6 @@
 """Masking secrets: all strings, never the structure, however a stream is cut."""
 
+import re
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from trimtab.contracts.events.assistant import AssistantMessage, AssistantMessageDelta
 from trimtab.contracts.events.codec import decode, encode
 from trimtab.contracts.events.envelope import Event
-from trimtab.contracts.secrets import MASK, Masker, find_secrets
+from trimtab.contracts.secrets import MASK, TOKEN_HINTS, Masker, find_secrets
 from trimtab.session.masking import EventMask
 
 ALPHABET = 'ab0_-/+."\\\n\té\u2028😀 '
@@ -138,3 +139,17 @@ def test_no_name_keeps_a_secret_in_what_somebody_wrote(name: str, place: str) ->
     _, shown, line = EventMask(Masker([secret])).mask_event(event, encode(event))
     assert secret.encode() not in line
     assert secret not in str(shown.data)
+
+
+HINTS = re.compile(
+    rb"gh[pousr]_|github_pat_|glpat-|npm_|hf_|sk[-_]|A[KS]IA|AIza|xox|eyJ|PRIVATE KEY-"
+)
+PARTS = (*(b"gh", b"p_", b"hf_", b"github_", b"pat_", b"glp", b"at-", b"np", b"pm_", b"n", b"s"),)
+MORE = (*(b"k-", b"k_", b"A", b"KIA", b"SIA", b"Iza", b"x", b"ox", b"ey", b"J", b"PRI", b"VATE"),)
+pieces = st.lists(st.sampled_from((*PARTS, *MORE, b" KEY-", b"a", b"_", b"-")), max_size=8)
+
+
+@given(pieces)
+def test_the_first_test_of_a_line_finds_the_beginning_of_every_token(parts: list[bytes]) -> None:
+    line = b"".join(parts)
+    assert bool(re.search(TOKEN_HINTS, line)) == bool(HINTS.search(line))

@@ -1,5 +1,8 @@
 """What is decided about files, addresses and tools, with the reason people read."""
 
+import subprocess
+import sys
+
 import msgspec
 import pytest
 
@@ -246,3 +249,20 @@ def test_a_command_is_read_in_its_own_language() -> None:
     assert decide(Access(kind="shell", target="ls"), policy).verdict == "allow"
     other = Access(kind="shell", target="ls", interpreter="powershell")
     assert decide(other, policy).verdict == "ask"
+
+
+FIRST_CALL = """
+import sys
+from trimtab.contracts.permission import Policy
+from trimtab.contracts.tool import Access
+from trimtab.permissions.decide import decide
+policy = Policy(cwd="/srv/project", roots=("/srv/project",), home="/home/someone")
+assert decide(Access(kind="read", target="/srv/project/a"), policy).verdict == "allow"
+print([name for name in sys.modules if name == "trimtab.permissions.rules"])
+"""
+
+
+def test_a_first_call_without_rules_imports_nothing_that_compares_rules() -> None:
+    argv = [sys.executable, "-c", FIRST_CALL]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -40,6 +40,33 @@ async def test_connections_are_kept_and_used_again() -> None:
         await client.aclose()
 
 
+async def test_work_that_can_wait_is_done_while_the_service_has_the_request() -> None:
+    order: list[str] = []
+    sent = asyncio.Event()
+
+    def on_sent() -> None:
+        order.append("sent")
+        sent.set()
+
+    async def converse(listener: Listener, reader: StreamReader, writer: StreamWriter) -> None:
+        while True:
+            await listener.read(reader)
+            order.append("arrived")
+            await asyncio.wait_for(sent.wait(), 50)
+            sent.clear()
+            writer.write(OK)
+
+    client = HttpClient({})
+    async with listening(converse) as server:
+        for _ in range(2):  # on a new connection, and on a kept one
+            response = await client.request("POST", server.url, {}, BODY, on_sent)
+            order.append("answered")
+            response.close()
+        assert sorted(order[:2]) == sorted(order[3:5]) == ["arrived", "sent"]
+        assert order[2] == order[5] == "answered"
+        await client.aclose()
+
+
 async def test_simultaneous_requests_have_connections_of_their_own() -> None:
     client = HttpClient({})
     async with listening(answering) as server:

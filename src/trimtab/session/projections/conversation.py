@@ -82,6 +82,8 @@ class Conversation:
         counted, index, length, size = self._counted
         if counted is not self._messages:
             index, length, size = 0, 0, 0
+        elif index == len(self._messages):
+            return length, size
         new = self._messages[index:]
         length += sum(map(_length, new))
         size += sum(map(_size, new))

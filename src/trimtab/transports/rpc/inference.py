@@ -1,7 +1,7 @@
 """An HTTP client whose requests are made by an SDK client."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
@@ -106,8 +106,16 @@ class ClientHttp:
         self._session_id = session_id
 
     async def request(
-        self, method: str, url: str, headers: Mapping[str, str], body: Sequence[bytes] = ()
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: Sequence[bytes] = (),
+        on_sent: Callable[[], object] | None = None,
     ) -> ClientResponse:
+        """Have the client make a request; `on_sent` is called first."""
+        if on_sent is not None:
+            on_sent()
         request_id = new_id()
         exchange = self._exchanges[request_id] = Exchange()
         start: dict[str, object] = {

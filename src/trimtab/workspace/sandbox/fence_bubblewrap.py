@@ -1,12 +1,14 @@
 """Arguments for bubblewrap that make it a fence: a file system of read-only parts."""
 
 import os
-import stat
 from collections.abc import Sequence
 
 from trimtab.workspace.sandbox.fence_policy import FencePolicy, is_below
+from trimtab.workspace.sandbox.watched_secrets import WatchedSecrets
 
 ROOT_MAY = ("DAC_OVERRIDE", "DAC_READ_SEARCH")
+SETTINGS = WatchedSecrets("/etc")
+"""What /etc holds that not everybody may read."""
 LINKS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 
 
@@ -25,7 +27,7 @@ def frame(policy: FencePolicy, program: str, temp: str) -> list[str]:
     paths = sorted(dict.fromkeys((*readable, *policy.programs)))
     for path in drop_nested(paths):
         argv += ["--ro-bind", path, path]
-    for path in find_secrets("/etc"):
+    for path in SETTINGS.find():
         argv += cover(path)
     argv += ["--dev", "/dev", "--proc", "/proc"]
     argv += ["--bind", temp, temp]
@@ -38,23 +40,6 @@ def cover(path: str) -> list[str]:
     if os.path.isdir(path):
         return ["--perms", "0000", "--tmpfs", path, "--remount-ro", path]
     return ["--ro-bind", "/dev/null", path] if os.path.exists(path) else []
-
-
-def find_secrets(folder: str) -> list[str]:
-    """Return the entries of a folder that this user may read and not everybody, and below it.
-
-    Every cover is a mount, and takes its time: what this user cannot read needs none.
-    """
-    found: list[str] = []
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.is_symlink():
-                continue
-            if not entry.stat(follow_symlinks=False).st_mode & stat.S_IROTH:
-                found += [entry.path] if os.access(entry.path, os.R_OK) else []
-            elif folder == "/etc" and entry.is_dir(follow_symlinks=False):
-                found += find_secrets(entry.path)
-    return found
 
 
 def link(path: str) -> list[str]:
