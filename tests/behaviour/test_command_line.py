@@ -44,7 +44,13 @@ async def test_words_that_are_no_command_say_how_a_prompt_is_given(
     assert ran.notes.count("\n") == 1
 
 
-@pytest.mark.parametrize("args", [["--help"], ["-h"], ["--model", "x", "--help"], ["help"]])
+@pytest.mark.parametrize(
+    "args",
+    [
+        *(["--help"], ["-h"], ["--model", "x", "--help"], ["help"]),
+        *(["--server", "--help"], ["--headless", "--stdio", "-h"], ["--acp", "--help"]),
+    ],
+)
 async def test_help_is_shown_wherever_it_is_asked_for(cli: Cli, args: list[str]) -> None:
     ran = await cli.run(*args)
     assert ran.code == 0

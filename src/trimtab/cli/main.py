@@ -57,16 +57,8 @@ def dispatch(argv: list[str]) -> int:
         return run_command(argv[0], argv[1:])
     if argv and is_word(argv[0]):
         raise UsageError(describe_unknown(argv))
-    if "--acp" in argv:
-        from trimtab.cli.editor import serve_editor
-        from trimtab.cli.parse import parse
-
-        return serve_editor(parse(argv))
-    if "--headless" in argv or "--server" in argv:
-        from trimtab.cli.parse import parse
-        from trimtab.cli.serve import serve
-
-        return serve(parse(argv))
+    if not {"--acp", "--headless", "--server"}.isdisjoint(argv):
+        return run_server(argv)
     silence_keyboard(argv)
     try:
         from trimtab.cli.start import start
@@ -74,6 +66,23 @@ def dispatch(argv: list[str]) -> int:
         return start(argv)
     finally:
         restore_keyboard()
+
+
+def run_server(argv: list[str]) -> int:
+    """Serve an editor or a client of the SDK, unless help or the version is asked for."""
+    from trimtab.cli.parse import parse
+
+    values = parse(argv)
+    for name in ("help", "version"):
+        if name in values:
+            return run_command(name, [])
+    if "--acp" in argv:
+        from trimtab.cli.editor import serve_editor
+
+        return serve_editor(values)
+    from trimtab.cli.serve import serve
+
+    return serve(values)
 
 
 def report(argv: list[str], message: str, exit_code: int) -> int:
