@@ -133,6 +133,7 @@ def build_parts(
         permissions.may_change,
         [folder.path for folder in setup.checkout.folders],
     )
+    permissions.rely_on_undo(recorder.can_restore)
     return AgentParts(
         deadline=deadline,
         checkpoints=build_checkpoints(setup, options, recorder),

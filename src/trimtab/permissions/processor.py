@@ -22,6 +22,7 @@ UNAVAILABLE = "Permission denied and could not request permission from user"
 HOOK_DENIED = "deny-by-hook"
 AskHook = Callable[[PendingCall, JsonObject], Awaitable[Answer | None]]
 """Given a call and the request about it, gives an answer; None leaves it to a person."""
+CanRestore = Callable[[Sequence[str]], Awaitable[bool]]
 _OUTCOMES = {
     HOOK_DENIED: "denied-by-permission-request-hook",
     "reject": "denied-interactively-by-user",
@@ -47,6 +48,8 @@ class _Standing(msgspec.Struct):
     """By judge and call, what a fenced command reads outside the allowed directories."""
     commands_asked: int = 0
     """Questions about commands that a person answered."""
+    can_restore: CanRestore | None = None
+    """Tells whether undo covers some paths, or everything if none are given."""
 
 
 class Permissions(Processor):
@@ -171,6 +174,8 @@ class Permissions(Processor):
         for access in pending.touches(run):
             decision = self._heed(pending, self._judge(access, pending), access)
             decision = self._hold_to_reading(pending, access, decision)
+            if access.kind == "shell" and decision.verdict == "allow" and self.policy.undone:
+                decision = await self._confirm_undo(access, decision)
             if decision.rule is not None and pending.args.get("mode") == "async":
                 # Nobody waits for its end, so nobody would see that the fence stopped it.
                 decision = msgspec.structs.replace(decision, harmless=False)
@@ -189,6 +194,23 @@ class Permissions(Processor):
             if refusal is not None:
                 return refusal
         return pending
+
+    def rely_on_undo(self, can_restore: CanRestore) -> None:
+        """Let commands destroy by their rules what undo surely brings back."""
+        self._standing.can_restore = can_restore
+
+    async def _confirm_undo(self, access: Access, decision: Decision) -> Decision:
+        """Ask about a command that destroys something if undo does not cover that."""
+        from trimtab.permissions.recoverable import find_at_risk
+
+        paths = find_at_risk(access.target, self.policy, access.interpreter)
+        if paths is None or self.policy.allow_destructive:
+            return decision
+        can_restore = self._standing.can_restore
+        if can_restore is not None and await can_restore(paths):
+            return decision
+        reason = "It cannot be undone: undo does not keep all that it would destroy."
+        return Decision(verdict="ask", reason=reason)
 
     def _hold_to_reading(
         self, pending: PendingCall, access: Access, decision: Decision

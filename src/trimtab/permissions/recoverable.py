@@ -10,7 +10,8 @@ import msgspec
 from trimtab.contracts.permission import Policy
 from trimtab.permissions.paths import is_inside, is_protected, resolve
 from trimtab.permissions.shell.programs.carriers import is_carrier
-from trimtab.permissions.shell.programs.destruction import FOUND, REVERSIBLE
+from trimtab.permissions.shell.programs.destruction import FOUND, RECURSIVE, REVERSIBLE
+from trimtab.permissions.shell.verdict.analyse import analyse
 from trimtab.permissions.shell.verdict.analysis import Analysis, Found
 
 MAX_ENTRIES = 10_000
@@ -38,6 +39,23 @@ def drop_recoverable(analysis: Analysis, policy: Policy) -> Analysis:
     if not policy.undone or not analysis.destructive or not _can_be_undone(analysis, policy):
         return analysis
     return msgspec.structs.replace(analysis, destructive=[])
+
+
+def find_at_risk(text: str, policy: Policy, interpreter: str) -> list[str] | None:
+    """Return what a command would destroy that only undo brings back; None if that is nothing.
+
+    Folders that tools make again and entries of the temp folder are left out. An empty list means
+    that it is not known which files are concerned.
+    """
+    analysis = analyse(text, policy.cwd, policy.home, interpreter)
+    if drop_recoverable(analysis, policy) is analysis:
+        return None
+    if {*analysis.destructive} != {RECURSIVE}:
+        return []
+    places = [resolve(found) for path in analysis.deleted for found in _expand(path)]
+    kept = [path for path in places if os.path.basename(path) not in REGENERATED]
+    inside = [path for path in kept if is_inside(path, policy.undone)]
+    return [path for path in inside if os.path.lexists(path)] or None
 
 
 def _can_be_undone(analysis: Analysis, policy: Policy) -> bool:

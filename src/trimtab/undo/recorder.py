@@ -151,6 +151,19 @@ class Recorder(Processor):
             if not self._open:
                 self._marker.clear()
 
+    async def can_restore(self, paths: Sequence[str]) -> bool:
+        """Return True if some paths, with all below them, can be restored as they are now.
+
+        Without paths: everything in the workspace.
+        """
+        await self._scan(PERSON)
+        tracked = self._tracked
+        if tracked is None:
+            return False
+        if paths:
+            return all(map(tracked.keeps, paths))
+        return not any(coverage.reason for coverage in tracked.coverage.values())
+
     async def take_over_commit(self) -> None:
         """Accept the files of git as they are after a commit of the session's own.
 

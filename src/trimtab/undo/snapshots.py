@@ -157,6 +157,13 @@ class Snapshot:
             return None
         return self._states.get(path, ABSENT)
 
+    def keeps(self, path: str) -> bool:
+        """Return True if everything there is at a path, and below it, could be restored."""
+        if not self.taken or not self._covers(path):
+            return False
+        lost = (*self._pending, *self._unkept)
+        return not any(name == path or name.startswith(path + "/") for name in lost)
+
     def _refuse(self) -> str:
         if self._root in self._forbidden or self._root == os.sep:
             return f"{self._root} is not a project folder; work in a folder below it to have undo"

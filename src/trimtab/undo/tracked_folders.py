@@ -61,6 +61,10 @@ class TrackedFolders:
         found = (snapshot.state(path) for snapshot in self._snapshots.values())
         return next((state for state in found if state is not None), None)
 
+    def keeps(self, path: str) -> bool:
+        """Return True if a folder covers a path, with everything below it."""
+        return any(snapshot.keeps(path) for snapshot in self._snapshots.values())
+
     def close(self) -> None:
         for snapshot in self._snapshots.values():
             snapshot.close()

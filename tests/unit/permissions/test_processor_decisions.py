@@ -1,5 +1,8 @@
 """How a call is decided, asked about and recorded, step by step."""
 
+import os
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -178,3 +181,48 @@ async def test_a_hook_without_an_answer_leaves_it_to_the_person() -> None:
     ((requested,), _) = events(run)
     assert requested.resolved_by_hook is None
     assert len(person.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "at_risk"),
+    [
+        ("rm -rf old", ["old"]),
+        ("rm -rf old dist missing", ["old"]),
+        ("rm -rf dist", None),
+        ("rm -rf o*", ["old"]),
+        ("git stash drop", []),
+        ("rm -rf old && git reset --hard", []),
+        ("rm old/a", None),
+    ],
+)
+@pytest.mark.parametrize("kept", [True, False, None])
+async def test_a_rule_lets_a_command_destroy_only_what_undo_surely_brings_back(
+    tmp_path: Path, command: str, at_risk: list[str] | None, kept: bool | None
+) -> None:
+    for name in ("old", "dist"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a").touch()
+    policy = msgspec.structs.replace(
+        POLICY,
+        cwd=str(tmp_path),
+        roots=(str(tmp_path),),
+        undone=(str(tmp_path),),
+        allow=rules("write", "shell(rm)", "shell(git:*)"),
+    )
+    requested: list[list[str]] = []
+
+    async def can_restore(paths: Sequence[str]) -> bool:
+        requested.append([os.path.relpath(path, tmp_path) for path in paths])
+        return bool(kept)
+
+    permissions = Permissions(policy)
+    if kept is not None:
+        permissions.rely_on_undo(can_restore)
+    access = Access(kind="shell", target=command)
+    call = ToolCall(id="c1", name="echo", arguments="")
+    pending = PendingCall(call=call, tool=TouchingTool(access), args={})
+    outcome = await permissions.for_agent().before_tool(make_run([]), pending)
+    assert isinstance(outcome, PendingCall) is (at_risk is None or bool(kept))
+    assert requested == ([] if at_risk is None or kept is None else [at_risk])
+    if isinstance(outcome, ToolResult):
+        assert "undo does not keep all that it would destroy" in outcome.text

@@ -19,6 +19,7 @@ from trimtab.contracts.run import Prompt, Run
 from trimtab.contracts.tool import Access, ToolResult
 from trimtab.contracts.workspace import Command
 from trimtab.session.records import read_records
+from trimtab.undo.blobs import MAX_SIZE
 from trimtab.undo.changes import INLINE
 from trimtab.undo.history import UndoRequest
 from trimtab.undo.recorder import Marker, Reason, Recorder, is_of_git, missing_folders
@@ -572,3 +573,19 @@ async def test_a_write_beside_a_background_command_leaves_changes_to_that_comman
     assert [entry[:2] for entry in told(party)] == [("background", "call")]
     (root / "go1").touch()
     background.stop()
+
+
+async def test_what_can_be_restored_is_found_before_a_command_destroys_it(
+    party: Party, root: Path
+) -> None:
+    (root / "old").mkdir()
+    (root / "old/b.txt").write_text("two\n")
+    recorder = party.recorder
+    assert await recorder.can_restore([str(root / "old")])
+    assert await recorder.can_restore([])
+    assert not await recorder.can_restore([str(root / "old"), "/nowhere/else"])
+    with (root / "huge").open("wb") as file:
+        file.truncate(MAX_SIZE + 1)
+    assert await recorder.can_restore([str(root / "old")])
+    assert not await recorder.can_restore([str(root / "huge")])
+    assert not await recorder.can_restore([]), "not everything is kept any more"

@@ -96,6 +96,22 @@ def test_a_file_too_large_to_keep_is_counted_as_uncovered(project: Path, store: 
     assert "1 file" in snapshot.coverage.reason
 
 
+def test_what_could_be_restored_is_told_for_each_path(project: Path, store: BlobStore) -> None:
+    (project / "data").mkdir()
+    with open(project / "data/huge", "wb") as file:
+        file.truncate(MAX_SIZE + 1)
+    (project / "data2").mkdir()
+    (project / "data2/small").write_text("x")
+    snapshot = Snapshot(str(project), store)
+    assert not snapshot.keeps(str(project / "data2")), "nothing was looked at yet"
+    snapshot.refresh()
+    assert snapshot.keeps(str(project / "data2"))
+    assert snapshot.keeps(str(project / "data2/small"))
+    assert not snapshot.keeps(str(project / "data"))
+    assert not snapshot.keeps(str(project / "data/huge"))
+    assert not snapshot.keeps(str(project.parent / "elsewhere"))
+
+
 def test_a_home_directory_is_never_looked_at(project: Path, store: BlobStore) -> None:
     snapshot = Snapshot(str(project), store, forbidden=[str(project)])
     assert snapshot.refresh() == []
