@@ -51,6 +51,7 @@ CODE = Bundle(
             *("npx ts-node", "deno run", "ruby", "php", "bash", "sh", HERE),
         )
     ),
+    ("the interpreters of Python, JavaScript, Ruby, PHP and the shell", "the project's programs"),
 )
 """Interpreters, by each way to start them, and the programs of the project that are named by path.
 

@@ -269,7 +269,9 @@ def _judge_commands(analysis: Analysis, policy: Policy, text: str) -> Decision:
         rules, missing = [*rules, rule], []
     if missing:
         names = ", ".join(dict.fromkeys(missing))
-        return Decision(verdict="ask", reason=f"No rule allows {names}.")
+        return _explain_protection(missing, analysis, policy) or Decision(
+            verdict="ask", reason=f"No rule allows {names}."
+        )
     used = [rule for rule in rules if rule is not None]
     decision = _judge_targets(analysis, policy) or _judge_reads(analysis, policy)
     if decision is None and any(rule.argument is None for rule in used):
@@ -311,6 +313,20 @@ def _find_write_rule(missing: Sequence[str], analysis: Analysis, policy: Policy)
     return covering
 
 
+def _explain_protection(
+    missing: Sequence[str], analysis: Analysis, policy: Policy
+) -> Decision | None:
+    """Name the protected file that keeps a rule for writing from covering the commands."""
+    if not COMMANDS.issuperset(missing) or not any(r.kind == "write" for r in policy.allow):
+        return None
+    path = next((path for path in analysis.touched if is_guarded(path, policy)), "")
+    return _ask_about_protected(path) if path else None
+
+
+def _ask_about_protected(path: str) -> Decision:
+    return Decision(verdict="ask", reason=f"{path} is protected: it can make things run.")
+
+
 def _find_deleters(analysis: Analysis) -> list[Found]:
     return [found for found in analysis.commands if found.base in ("rm", "unlink", "shred")]
 
@@ -339,13 +355,13 @@ def _judge_targets(analysis: Analysis, policy: Policy) -> Decision | None:
             return decision
     for path in () if policy.allow_all_paths else analysis.touched:
         if is_guarded(path, policy) and not _belongs_to_git(analysis):
-            return Decision(verdict="ask", reason=f"{path} is protected: it can make things run.")
+            return _ask_about_protected(path)
     return None
 
 
 def _judge_target(path: str, policy: Policy) -> Decision | None:
     if is_guarded(path, policy) and not policy.allow_all_paths:
-        return Decision(verdict="ask", reason=f"{path} is protected: it can make things run.")
+        return _ask_about_protected(path)
     covering = [r for r in policy.allow if matches_path(r, "write", path, policy.cwd)]
     if not covering:
         return Decision(verdict="ask", reason=f"No rule allows writing {path}.")
@@ -418,5 +434,5 @@ def _judge_paths(analysis: Analysis, policy: Policy) -> Decision | None:
     touched = () if _belongs_to_git(analysis) else analysis.touched
     for path in (*analysis.targets, *touched):
         if path is not None and is_guarded(path, policy):
-            return Decision(verdict="ask", reason=f"{path} is protected: it can make things run.")
+            return _ask_about_protected(path)
     return None

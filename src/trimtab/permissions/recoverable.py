@@ -8,7 +8,8 @@ from glob import iglob
 import msgspec
 
 from trimtab.contracts.permission import Policy
-from trimtab.permissions.paths import is_inside, is_protected, resolve
+from trimtab.permissions.agent_folders import is_guarded
+from trimtab.permissions.paths import is_inside, resolve
 from trimtab.permissions.shell.programs.carriers import is_carrier
 from trimtab.permissions.shell.programs.destruction import FOUND, RECURSIVE, REVERSIBLE
 from trimtab.permissions.shell.verdict.analyse import analyse
@@ -69,6 +70,7 @@ def _can_be_undone(analysis: Analysis, policy: Policy) -> bool:
     started = analysis.reads if FOUND in analysis.destructive else ()
     paths = {*analysis.deleted, *analysis.touched, *analysis.reads}.difference(started)
     kept = all(_is_kept(path, policy) for path in paths)
+    kept = kept and not any(is_guarded(path, policy) for path in analysis.deleted)
     return (
         kept
         and all(is_inside(path, policy.undone) for path in started)
@@ -104,7 +106,7 @@ def _is_kept(path: str, policy: Policy) -> bool:
     workspace in the temp folder may be another one, and a pattern for folders may match links.
     """
     real = resolve(path)
-    if real in policy.undone or is_protected(path) or _PATTERN.search(os.path.dirname(path)):
+    if real in policy.undone or _PATTERN.search(os.path.dirname(path)):
         return False
     if is_inside(real, policy.undone):
         return True

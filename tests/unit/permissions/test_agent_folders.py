@@ -48,7 +48,9 @@ def test_the_answer_about_one_file_of_an_agent_covers_the_next(
     policy: Policy, command: str
 ) -> None:
     plain = allow(policy, "write")
-    assert judge(command, plain) == "ask", "protected even under a rule for writing"
+    decision = decide(Access(kind="shell", target=command), plain)
+    assert decision.verdict == "ask", "protected even under a rule for writing"
+    assert "is protected" in decision.reason
     analysis = read_script(command, plain)
     approval = generalise(Access(kind="shell", target=command), analysis, plain)
     assert approval == {"kind": "write", "writesFolders": [f"{policy.cwd}/.claude"]}

@@ -164,7 +164,11 @@ def test_what_is_allowed_says_by_what(policy: str, command: str, reason: str) ->
             "cp a .vscode/tasks.json",
             "/srv/project/.vscode/tasks.json is protected: it can make things run.",
         ),
-        ("WRITE", "touch a .vscode/tasks.json", "No rule allows touch."),
+        (
+            "WRITE",
+            "touch a .vscode/tasks.json",
+            "/srv/project/.vscode/tasks.json is protected: it can make things run.",
+        ),
         ("WRITE", "touch a /etc/b", "No rule allows touch."),
         (
             "WRITE",

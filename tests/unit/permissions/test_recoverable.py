@@ -112,6 +112,15 @@ def test_without_a_rule_it_is_asked_about_like_any_other_command(policy: Policy)
     assert decide_shell("rm -rf old", only_writes).verdict == "allow"
 
 
+def test_a_protected_folder_is_deleted_only_if_a_rule_opens_it(policy: Policy) -> None:
+    assert decide_shell("rm -rf .claude/skills", policy).verdict == "ask"
+    rule = f"write({policy.cwd}/.claude/)"
+    opened = msgspec.structs.replace(policy, allow=(*policy.allow, *rules(rule)))
+    assert decide_shell("rm -rf .claude/skills", opened).verdict == "allow"
+    assert decide_shell("rm -rf .claude/hooks", opened).verdict == "ask"
+    assert decide_shell("touch .claude/a && git stash drop", opened).verdict == "allow"
+
+
 def test_files_that_undo_would_not_keep_are_asked_about(policy: Policy) -> None:
     large = Path(policy.cwd) / "old/large"
     with large.open("wb") as file:
