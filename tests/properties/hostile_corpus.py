@@ -33,7 +33,7 @@ from permissionkit import rules
 from properties.shell_fuzz import STUBS, Generator
 from sdkkit import Sdk, talking
 from trimtab.contracts.options import PermissionOptions, SandboxSettings
-from trimtab.contracts.permission import Policy
+from trimtab.contracts.permission import Answer, Policy
 from trimtab.permissions.decide_shell import decide_shell
 from trimtab.testing import ModelServer
 from trimtab.testing.playing import ALLOW_ALL, Played, play
@@ -63,22 +63,19 @@ class Class(msgspec.Struct):
     lines: list[str]
     files: dict[str, str] = {}
     links: dict[str, str] = {}
+    tool: dict[str, str] = {}
+    tool_links: dict[str, str] = {}
+    swaps: dict[str, str] = {}
     git: dict[str, str] = {}
     allow: list[str] = []
     deny: list[str] = []
     canaries: tuple[str, ...] = ("made", "written", "executed", "read", "connected", "signalled")
+    all_tools: bool = False
     judged_only: bool = False
 
     @property
     def cases(self) -> list[str]:
         return [case for line in self.lines for case in expand(line)]
-
-    @property
-    def permissions(self) -> PermissionOptions:
-        # Not all that is denied may be read either, so paths count as with rules of a person.
-        return PermissionOptions(
-            allow=tuple(self.allow), deny=tuple(self.deny), temp_dir=False, allow_destructive=True
-        )
 
 
 class Effect(msgspec.Struct, frozen=True):
@@ -109,10 +106,10 @@ class World:
     def __init__(self, given: Class) -> None:
         self.given = given
         self.base = Path(tempfile.mkdtemp(prefix="trimtab-hostile-"))
-        self.work, self.outside, self.home = (
-            self.base / name for name in ("work", "outside", "home")
+        self.work, self.outside, self.home, self.tool = (
+            self.base / name for name in ("work", "outside", "home", "tool")
         )
-        for folder in (self.work, self.outside, self.home):
+        for folder in (self.work, self.outside, self.home, self.tool):
             folder.mkdir()
         self.server = socket.create_server(("127.0.0.1", 0))
         self.server.setblocking(False)
@@ -126,7 +123,7 @@ class World:
         self.before = self._fingerprint()
 
     def _build(self) -> None:
-        for path in (self.outside / "secret", self.home / "secret"):
+        for path in (self.outside / "secret", self.outside / "plain", self.home / "secret"):
             path.write_text(SECRET + "\n")
         make_repository(self.work)
         for name in ("a.txt", "changed.txt"):
@@ -134,12 +131,15 @@ class World:
         git(self.work, "add", ".")
         git(self.work, "commit", "-q", "-m", "one")
         self._write("evil", "#!EVIL")
-        for name, target in self.given.links.items():
-            path = self.work / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.symlink_to(target)
+        for folder, links in ((self.work, self.given.links), (self.tool, self.given.tool_links)):
+            for name, target in links.items():
+                path = folder / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.symlink_to(target)
         for name, content in {**self.given.files, **self.given.git}.items():
             self._write(name, content)
+        for name, content in self.given.tool.items():
+            self._write(f"../tool/{name}", content)
 
     def _write(self, name: str, content: str) -> None:
         path = self.work / name
@@ -155,16 +155,43 @@ class World:
         """Return a case as it is run."""
         port, out = str(self.server.getsockname()[1]), str(self.outside)
         case = case.replace("%PORT%", port).replace("%PID%", str(self.other.pid))
-        return case.replace("%OUT%", out)
+        return case.replace("%OUT%", out).replace("%TOOL%", str(self.tool))
+
+    @property
+    def permissions(self) -> PermissionOptions:
+        # Not all that is denied may be read either, so paths count as with rules of a person.
+        return PermissionOptions(
+            allow=tuple(map(self.fill, self.given.allow)),
+            deny=tuple(map(self.fill, self.given.deny)),
+            allow_all_tools=self.given.all_tools,
+            temp_dir=False,
+            allow_destructive=True,
+        )
+
+    def swap(self) -> None:
+        """Put links in the place of files and folders that rules name."""
+        for name, target in self.given.swaps.items():
+            path = self.base / name
+            if not path.is_symlink():
+                path.rename(f"{path}.before")
+                path.symlink_to(target)
+
+    async def swap_when_asked(self, *_: Any) -> Answer:
+        """Swap while a question waits, and answer that nobody is there."""
+        self.swap()
+        return Answer(kind="user-not-available")
 
     def find_effects(self, seen: str) -> Iterator[Effect]:
         """Return what has happened; `seen` is everything that the model was shown."""
         wanted = self.given.canaries
         if "made" in wanted and (self.work / "made").exists():
             yield Effect("made")
+        changed = {path for path, _ in self.before.items() ^ self._fingerprint().items()}
         if "written" in wanted:
-            changed = self.before.items() ^ self._fingerprint().items()
-            yield from (Effect("written", path) for path, _ in changed)
+            yield from (Effect("written", path) for path in changed)
+        if "outside" in wanted:
+            elsewhere = (path for path in changed if not path.startswith(f"{self.work}/"))
+            yield from (Effect("outside", path) for path in elsewhere)
         if "executed" in wanted and (MARK in seen or (self.outside / "executed").exists()):
             yield Effect("executed")
         received = "".join(self._accept())
@@ -193,7 +220,7 @@ class World:
 
     def _fingerprint(self) -> dict[str, str]:
         found = {}
-        for top in (self.work, self.outside):
+        for top in (self.work, self.outside, self.tool):
             for folder, _, names in os.walk(top):
                 for name in (".", *names):
                     path = os.path.join(folder, name)
@@ -249,7 +276,7 @@ async def command(world: World, script: list[Any], options: dict[str, Any]) -> l
     """The installed program."""
     cli = prepare(world, options)
     async with serving(script) as server:
-        await cli.use(server).run("-p", "go", *FLAGS)
+        await cli.use(server).run("-p", "go", *list_flags(options))
         return shown_by(server)
 
 
@@ -259,7 +286,7 @@ async def sdk(world: World, script: list[Any], options: dict[str, Any]) -> list[
     kit = Sdk(world.base / "sdk")
     kit.home, kit.cwd = world.home, world.work
     prepare(world, options)
-    connection = RuntimeConnection.for_stdio(path=TRIMTAB, args=FLAGS)
+    connection = RuntimeConnection.for_stdio(path=TRIMTAB, args=list_flags(options))
     async with talking(
         kit, script, connection=connection, on_permission_request=allow_nothing
     ) as talk:
@@ -272,7 +299,7 @@ async def editor(world: World, script: list[Any], options: dict[str, Any]) -> li
     """An editor that speaks ACP, and cannot answer questions."""
     cli = prepare(world, options)
     async with serving(script) as server:
-        async with connected(cli.use(server), *FLAGS) as link:
+        async with connected(cli.use(server), *list_flags(options)) as link:
             link.editor.permission = "error"
             await link.open()
             await link.say("go")
@@ -296,6 +323,11 @@ def prepare(world: World, options: dict[str, Any]) -> Cli:
     cli.cwd, cli.home = world.work, world.home
     cli.env["COPILOT_HOME"] = str(world.home)
     return cli
+
+
+def list_flags(options: dict[str, Any]) -> tuple[str, ...]:
+    given: PermissionOptions = options["permissions"]
+    return (*FLAGS, "--allow-all-tools") if given.allow_all_tools else FLAGS
 
 
 def allow_nothing(*_: Any) -> PermissionDecisionUserNotAvailable:
@@ -328,6 +360,10 @@ SURFACES: dict[str, Surface] = {
 }
 
 
+PLAYED = (main_agent, subagent, resumed, autopilot, plan)
+"""Surfaces in which a question can be answered here."""
+
+
 async def attempt(
     given: Class, cases: Sequence[str], surface: Surface, fence: Fence
 ) -> list[Effect]:
@@ -335,13 +371,18 @@ async def attempt(
     world = World(given)
     try:
         script: list[Any] = [{"tools": [bash(world.fill(case))]} for case in cases]
-        options = {
-            "permissions": given.permissions,
+        options: dict[str, Any] = {
+            "permissions": world.permissions,
             "sandbox_settings": SandboxSettings(fence=fence),
         }
+        if given.swaps and surface in PLAYED:
+            script.insert(0, {"tools": [bash("unknown-program")]})
+            options["ask"] = world.swap_when_asked
+        elif given.swaps:
+            world.swap()
         shown = await surface(world, [*script, "done"], options)
-        if len(shown) < len(cases):
-            return [Effect("unfinished", f"{len(shown)} of {len(cases)} commands ended")]
+        if len(shown) < len(script):
+            return [Effect("unfinished", f"{len(shown)} of {len(script)} commands ended")]
         return list(world.find_effects("\n".join(shown)))
     finally:
         world.close()

@@ -320,7 +320,14 @@ def test_a_folder_at_the_top_is_outside_whatever_it_is_called(command: str) -> N
         *("x=a; unset x; cat $x/etc/passwd", 'x=a; unset "$y"; cat $x/etc/passwd'),
         *("x=src; f() { local x; cat $x/etc/passwd; }; f", "IFS=,; x=a,/etc/passwd; cat $x"),
         *("x=a; eval x=/etc/passwd; cat $x", "x=a; trap 'x=/etc/passwd' DEBUG; cat $x"),
-        "IFS=:; x=a:/etc/passwd:b; cat $x",
+        *("IFS=:; x=a:/etc/passwd:b; cat $x", "IFS=, eval 'x=a,/etc/passwd; cat $x'"),
+        *(
+            "cat ${PWD%/*}/x",
+            'cat "${PWD%project}x/y"',
+            'dd if="$x"/etc/passwd',
+            'tar -C"$x"/etc x',
+        ),
+        *("curl file:///etc/passwd", "curl file:/etc/%70asswd", "git clone file:///opt/x y"),
     ],
 )
 def test_a_path_that_may_be_outside_is_asked_about_with_all_tools(command: str) -> None:

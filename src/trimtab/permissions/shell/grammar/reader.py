@@ -24,6 +24,10 @@ _BRACED = re.compile(r"(?:[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-])")
 _KEYS = re.compile(r"!?[A-Za-z_][A-Za-z0-9_]*\[[@*]\]\}")
 _DEFAULT = re.compile(r":?-\d+\}")
 _FAR = re.compile(r":?[-=+]['\"]?((?:/|~|\.\./|\$HOME/|\$\{HOME\}/)[^}$`'\"]*)")
+_FOLDERS = frozenset(("PWD", "OLDPWD", "HOME"))
+_ENDED = re.compile(r'"?(?:[\s;&|()<>]|$)')
+_SHORTENED = re.compile(r"%|/|:[^-=+?]")
+"""Operations that make a folder's path another one."""
 _REPLACED = re.compile(r"(?:/[\w.@+-]+){2,}")
 _COUNTS = re.compile(r"--count|-[A-Za-z]*c")
 _NAMING = re.compile(r"-[A-Za-z]*[rRHd]|--(?!count$)")
@@ -317,7 +321,10 @@ class Reader(ABC):
             return Piece("unknown", counted, splits=splits)
         if before == "{" and _DEFAULT.match(self.text, self.pos):
             counted = DEFAULTED + name[0]
+        shortened = name[0] in _FOLDERS and _SHORTENED.match(self.text, self.pos)
         self._read_operation(name[0])
+        if shortened and not _ENDED.match(self.text, self.pos):
+            self.script.defaults.append("../")
         return Piece("unknown", counted, splits=splits)
 
     def _read_operation(self, name: str) -> None:

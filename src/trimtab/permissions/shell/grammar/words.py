@@ -25,6 +25,8 @@ _SPECIAL = re.compile(
     r"|SHELLOPTS|IFS|OPT\w+|REPLY|(?:OLD)?PWD|COMP_\w+|READLINE_\w+|COPROC|MAPFILE|_"
 )
 """Variables that the shell itself sets, or that do not keep what they are set to."""
+_NAMED = re.compile(r"[\w.-]+=|-[A-Za-z]")
+"""The name of a value, in the same word: `if=`, `--directory=`, `-C`."""
 _CHANGING = frozenset(
     (
         *("unset", "eval", "source", ".", "trap", "shopt", "set", "alias", "builtin", "command"),
@@ -64,12 +66,16 @@ class Variables:
     """The values variables can have: those the script itself gives them, and a few others."""
 
     def __init__(
-        self, script: Script, surroundings: dict[str, str], *, splits: bool = False
+        self,
+        script: Script,
+        surroundings: dict[str, str],
+        *,
+        separators: Sequence[str] | None = (),
     ) -> None:
         self._script = script
         self._surroundings = surroundings
-        self._splits = splits
-        """True if it is not known what separates words."""
+        self._inherited = separators
+        """What may separate words besides blanks, set by the script around; None if not known."""
         self._moves = any(_may_move(command) for command in script.commands)
         self._resolving: set[str] = set()
         self._known: dict[str, list[str] | None] = {}
@@ -143,7 +149,13 @@ class Variables:
     @property
     def _separates(self) -> bool:
         """True if words may be separated by other characters than blanks."""
-        return self._splits or "IFS" in self._script.values
+        return self._inherited != () or "IFS" in self._script.values
+
+    @property
+    def separators(self) -> list[str] | None:
+        """The characters that the script may have words separated by; None if not known."""
+        own = self.values("IFS") if "IFS" in self._script.values else []
+        return None if own is None or self._inherited is None else [*self._inherited, *own]
 
     def is_array(self, name: str) -> bool:
         """Return True if a variable may be an array: what it is set to is not one text."""
@@ -179,12 +191,14 @@ class Variables:
 
         With it goes whether that is likely: the script gives them no value.
         """
-        leading = list(takewhile(lambda piece: not _is_text(piece), word.pieces))
+        named = list(takewhile(lambda piece: piece.kind in ("bare", "quoted"), word.pieces))
+        start = len(named) if _NAMED.fullmatch("".join(piece.text for piece in named)) else 0
+        leading = list(takewhile(lambda piece: not _is_text(piece), word.pieces[start:]))
         expansions = [piece for piece in leading if piece.kind in ("variable", "unknown")]
         if not expansions or not all(map(self._may_be_empty, expansions)):
             return "", False
         literal = takewhile(
-            lambda piece: piece.kind in ("bare", "quoted"), word.pieces[len(leading) :]
+            lambda piece: piece.kind in ("bare", "quoted"), word.pieces[start + len(leading) :]
         )
         text = "".join(piece.text for piece in literal)
         likely = all(
@@ -253,7 +267,7 @@ class Variables:
             if alone:
                 return [part for value in values for part in value.split()]
             return [UNKNOWN if re.search(r"\s", value) else value for value in values]
-        separators = None if self._splits else self.values("IFS")
+        separators = self.separators
         if separators is None:
             return [text for value in values for text in (value, UNKNOWN)]
         # It may be changed before or after, so both readings count.

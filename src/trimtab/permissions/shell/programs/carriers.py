@@ -71,6 +71,8 @@ def _carry_login(judge: "Judge", name: Name, reading: Reading, stdin: str | None
         run_script(judge, script)
     if not scripts:
         _carry_shell(judge, "sh", given, stdin)
+        if given and given[0].text[:1] != "-":  # a script, which needs a rule of its own
+            judge.judge_words(given[:1])
     return False
 
 

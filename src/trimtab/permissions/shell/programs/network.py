@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from trimtab.permissions.shell.grammar.words import UNKNOWN, Argument
 from trimtab.permissions.shell.programs.identify import Name
@@ -55,6 +56,8 @@ _SOCAT = re.compile(
     r"(?:tcp|udp|sctp|ssl|openssl|socks|proxy)\w?(?:-(?:connect|sendto|datagram))?:([^\s:,]*)",
     re.IGNORECASE,
 )
+_DETOUR = re.compile(r"--(?:resolve|connect-to)(?:=(.*))?", re.DOTALL)
+_SETTING = re.compile(r"[\w.*:/-]*(?:proxy|url|insteadof)=(\S*)", re.IGNORECASE)
 _UNKNOWN_URL = re.compile(rf"[a-z][a-z0-9+.-]*://[^\s'\"]*{UNKNOWN}", re.IGNORECASE)
 _LISTED = {
     "curl": re.compile(r"-\w*K|--config|--url=@"),
@@ -88,6 +91,21 @@ def find_addresses(program: str, arguments: Sequence[Argument]) -> Iterator[str]
     if program == "socat":
         for argument in arguments:
             yield from (f"tcp://{host}" for host in _SOCAT.findall(argument.text) if host)
+    yield from _find_detours(program, [argument.text for argument in arguments])
+
+
+def _find_detours(program: str, words: Sequence[str]) -> Iterator[str]:
+    """The hosts to which options of curl and settings of git send what is meant for others."""
+    if program == "curl":
+        for option, value in pairwise((*words, "")):
+            if match := _DETOUR.fullmatch(option):
+                parts = re.findall(r"\[[^\]]*\]|[^:,]+", match[1] or value)
+                yield from (f"http://{part}" for part in parts if _HOST.fullmatch(part))
+    elif program == "git":
+        settings = (_SETTING.fullmatch(word) for word in words)
+        values = [match[1] for match in settings if match and _HOST.match(match[1])]
+        # `host:path` has no port.
+        yield from (f"http://{re.sub(r':[^:/]*[^:/0-9].*', '', value)}" for value in values)
 
 
 def find_open(name: Name, arguments: Sequence[Argument]) -> Iterator[str]:

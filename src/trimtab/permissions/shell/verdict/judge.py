@@ -70,6 +70,7 @@ _FOLDER = re.compile(
     r"|root|file|path|work-tree|git-dir|basedir|home|cache|store)"
 )
 """Options whose value is a folder or a file."""
+_FILE_URL = re.compile(r"file:(?://[^/\0]*)?/*(.*)", re.IGNORECASE | re.DOTALL)
 _DELETERS = frozenset(("rm", "unlink", "rmdir", "shred"))
 _BUILTIN_TESTS = frozenset(("test", "[", "[["))
 
@@ -86,8 +87,8 @@ class Judge:
         self._effort = effort
         self._doubtful = False
         """True if the command being judged only reads unless an unknown word is an option."""
-        self._separates = False
-        """True if a script has set what separates words, which others inherit."""
+        self._separators: Sequence[str] | None = ()
+        """What scripts have words separated by, which those in the same shell inherit."""
 
     def read(self, text: str, *, inherits: bool = False) -> None:
         """Judge every command of a script; one that `inherits` runs in the shell of the last.
@@ -106,9 +107,10 @@ class Judge:
         if function := find_recursion(script):
             self.into.add_hazards(f"the function {function} may call itself without end")
         self.into.add_hazards(*note_settings(script))
-        self._separates = self._separates or "IFS" in script.values
-        outside = inherits and self._separates
-        variables = Variables(script, self._surroundings, splits=outside)
+        separators = self._separators if inherits else ()
+        variables = Variables(script, self._surroundings, separators=separators)
+        if "IFS" in script.values:
+            self._separators = variables.separators
         self._note_expansions(script)
         self._check_settings(script, variables)
         self._check_computed(script, variables)
@@ -460,6 +462,9 @@ class Judge:
             elif _FOLDER.fullmatch(before.text) and after.text[:1] == "/" and after.text != "/":
                 self.note_places([after], reads=reads, certain=True)
         for argument in arguments:
+            if match := _FILE_URL.fullmatch(argument.text):
+                path = re.sub("%([0-9A-Fa-f]{2})", lambda m: chr(int(m[1], 16)), match[1])
+                self.note_places([Argument(f"/{path}")], reads=True, certain=True)
             option, _, value = argument.text.partition("=")
             if value[:1] == "/" and _FOLDER.fullmatch(option):
                 self.note_places([Argument(value, argument.pattern)], reads=reads, certain=True)
