@@ -259,7 +259,10 @@ def _ask_by_nature(analysis: Analysis) -> Decision | None:
 
 def _judge_commands(analysis: Analysis, policy: Policy, text: str) -> Decision:
     required = [found for found in analysis.commands if not found.shadow]
-    rules = [_find_rule(found, policy) or _find_url_rule(found, policy) for found in required]
+    rules = [_find_rule(found, policy) for found in required]
+    if not analysis.proxied:
+        given = zip(rules, required, strict=True)
+        rules = [rule or _find_url_rule(found, policy) for rule, found in given]
     missing = [
         found.identifier
         for found, rule in zip(required, rules, strict=True)

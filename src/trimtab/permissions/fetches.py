@@ -19,6 +19,8 @@ _PRINTING = frozenset(
     )
 )
 """Options that send nothing but the request itself, and send it nowhere else."""
+_AMBIGUOUS = re.compile(r"[@#\\{}\[\]<>|^`\s]")
+"""Characters by which programs find different hosts in an address, or several addresses in one."""
 _METHODS = ("GET", "HEAD", "OPTIONS")
 
 
@@ -58,4 +60,6 @@ def _find_addresses(found: Found) -> list[str]:
     if not set(_METHODS).issuperset(methods) or any(text.startswith("@") for text in texts):
         return []
     addresses = [operand.text for operand in reading.operands] + given.get("--url", [])
+    if any(map(_AMBIGUOUS.search, addresses)):
+        return []
     return [text if re.match(r"\w+://", text) else f"http://{text}" for text in addresses]

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from trimtab.permissions.shell.grammar.words import UNKNOWN, Argument
@@ -95,7 +96,14 @@ _EXEC = Program(
 _UNCERTAIN = "what {} does is not known before it runs"
 
 
-_FIND_NAMES = frozenset(("-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex"))
+_DISPOSABLE = frozenset(
+    (
+        *("*.pyc", "*.pyo", "__pycache__", "*.egg-info", ".DS_Store", "._*", "Thumbs.db", "*.log"),
+        *("*.tmp", "*.bak", "*.orig", "*.rej", "*.swp", "*~", "*.o", "*.class", "*.tsbuildinfo"),
+        *("*.gcda", "*.gcno", "*.map", "node_modules", ".pytest_cache", ".mypy_cache"),
+    )
+)
+"""Names of files that nobody misses."""
 _FIND_STRAYS = frozenset(("-L", "-H", "-follow", "-files0-from", "-o", "-or", ",", "!", "-not"))
 """Words by which `find` leaves the folders it is given, or finds what a name does not tell."""
 
@@ -133,7 +141,8 @@ def search_find(judge: "Judge", rest: Sequence[Argument]) -> bool:
 def _name_deletion(before: Sequence[Argument]) -> str:
     """Return how `-delete` is described, by the words before it: a name narrows what is found."""
     texts = [word.text for word in before]
-    if _FIND_STRAYS.isdisjoint(texts) and not _FIND_NAMES.isdisjoint(texts):
+    names = {name for test, name in pairwise(texts) if test in ("-name", "-iname")}
+    if names and _DISPOSABLE.issuperset(names) and _FIND_STRAYS.isdisjoint(texts):
         return FOUND
     return "find deletes everything it finds"
 

@@ -58,6 +58,8 @@ class Analysis(msgspec.Struct, kw_only=True):
     dynamic: list[str] = []
     """Reasons why something is not known before it runs."""
     destructive: list[str] = []
+    proxied: bool = False
+    """True if a variable is set that makes programs connect elsewhere than to the address named."""
     unsure: bool = False
     """True if something is deleted whose name is not known before it runs."""
     problem: str | None = None
