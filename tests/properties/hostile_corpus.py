@@ -155,7 +155,8 @@ class World:
         """Return a case as it is run."""
         port, out = str(self.server.getsockname()[1]), str(self.outside)
         case = case.replace("%PORT%", port).replace("%PID%", str(self.other.pid))
-        return case.replace("%OUT%", out).replace("%TOOL%", str(self.tool))
+        case = case.replace("%OUT%", out).replace("%TOOL%", str(self.tool))
+        return case.replace("%WORK%", str(self.work))
 
     @property
     def permissions(self) -> PermissionOptions:
