@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from trimtab.contracts.errors import TrimtabError
+from trimtab.contracts.errors import ExitCode, TrimtabError
 from trimtab.contracts.events.tool import ToolUserRequested
 from trimtab.contracts.ids import new_id
 from trimtab.contracts.mcp import origin_of
@@ -20,6 +20,12 @@ class StepFailed(TrimtabError):
     """Raised when a step was denied or failed; what was done before it stays done."""
 
 
+class StepDenied(StepFailed):
+    """Raised when nobody allowed a step."""
+
+    exit_code = ExitCode.DENIED
+
+
 class Steps:
     """The tool calls of one git command, made by the person and not by the model."""
 
@@ -32,7 +38,9 @@ class Steps:
         result = await self._call(SHELL, arguments)
         ended = result.shell
         if result.kind != "success" or (ended is not None and ended.exit_code != 0):
-            raise StepFailed(f"`{command}` was not done: {result.summary or result.text.strip()}")
+            raise _name_failure(result)(
+                f"`{command}` was not done: {result.summary or result.text.strip()}"
+            )
         return result.text
 
     async def attempt(self, command: str, description: str) -> str | None:
@@ -54,7 +62,9 @@ class Steps:
         """Call another tool and return its answer. Raises `StepFailed`."""
         result = await self._call(tool, arguments)
         if result.kind != "success":
-            raise StepFailed(f"{tool} was not done: {result.summary or result.text.strip()}")
+            raise _name_failure(result)(
+                f"{tool} was not done: {result.summary or result.text.strip()}"
+            )
         return result.text
 
     async def _call(self, tool: str, arguments: Mapping[str, object]) -> ToolResult:
@@ -65,3 +75,7 @@ class Steps:
         encoded = msgspec.json.encode(arguments).decode()
         [result] = await execute(self._run, [ToolCall(id=call_id, name=tool, arguments=encoded)])
         return result
+
+
+def _name_failure(result: ToolResult) -> type[StepFailed]:
+    return StepDenied if result.kind == "denied" else StepFailed
