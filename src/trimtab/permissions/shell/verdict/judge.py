@@ -52,7 +52,6 @@ from trimtab.permissions.shell.verdict.settings import SETTERS, note_settings
 DEEPEST = 8
 _EVALUATED_NAME = re.compile(r"[A-Za-z_]\w*")
 _ARRAY_OPTION = re.compile(r"-\w*[aA]")
-_PROXY = re.compile(r"\w+_proxy", re.IGNORECASE)
 _FAR = re.compile(r"(?:/|~|\.\./)\S*$")
 _WRITING = frozenset((">", ">>", ">|", "&>", "&>>", "<>", ">&"))
 _COMPARING = frozenset(("-eq", "-ne", "-lt", "-le", "-gt", "-ge"))
@@ -158,11 +157,11 @@ class Judge:
 
     def set_variable(self, name: str, values: Sequence[str] | None) -> None:
         unknown: list[str | None] = [None]
-        self.into.proxied = self.into.proxied or _PROXY.fullmatch(name) is not None
         if any(is_hazardous(name, value) for value in values or unknown):
             self.into.add_hazards(f"{name} decides what programs load or run")
             self.note_carried(values or ())
         if PROXY.fullmatch(name):
+            self.into.proxied = True
             self._note_urls(
                 value if "://" in value else f"http://{value}" for value in values or ()
             )
