@@ -30,7 +30,6 @@ class WatchedSecrets:
         self._most = most
         self._lock = threading.Lock()
         self._watch = -1
-        self._process = 0
         self._places: dict[str, Place | None] = {}
         self._found: tuple[str, ...] = ()
 
@@ -42,26 +41,26 @@ class WatchedSecrets:
             return self._found
 
     def close(self) -> None:
-        if self._watch >= 0 and self._process == os.getpid():
+        if self._watch >= 0:
             os.close(self._watch)
         self._watch = -1
 
     def _is_current(self) -> bool:
         """Return True if no change was reported, and every folder is still the same one."""
-        if self._watch < 0 or self._process != os.getpid():  # a fork would share the reports
+        if self._watch < 0:
             return False
         try:
             os.read(self._watch, 1)
         except BlockingIOError:  # no report; what is mounted over a folder causes none
             return all(find_place(path) == seen for path, seen in self._places.items())
-        except OSError:  # a report, which is longer than one byte
+        except OSError:  # a report; it is longer than a byte, so it stays for a forked process too
             return False
         return False
 
     def _search(self) -> None:
         """Search all folders; each is watched before it is read, so that no change is missed."""
         self.close()
-        self._process, self._places = os.getpid(), {}
+        self._places = {}
         libc = ctypes.CDLL(None, use_errno=True)
         with suppress(OSError, AttributeError):  # too many watches, or a system without them
             self._watch = check(libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
