@@ -42,8 +42,14 @@ def fold(path: str) -> str:
 
 
 def is_inside(path: str, roots: Iterable[str]) -> bool:
-    """Return True if a path, with all links resolved, is one of the roots or below one."""
-    parts = fold(resolve(path)).split(os.sep)
+    """Return True if a path, with all links resolved, is one of the roots or below one.
+
+    What lies below a root as it is written, after all links, is inside: no link is left in it.
+    """
+    real, roots = fold(resolve(path)), tuple(roots)
+    if any(real.startswith(f"{fold(root)}{os.sep}") for root in roots if os.path.isabs(root)):
+        return True
+    parts = real.split(os.sep)
     for root in roots:
         wanted = fold(resolve(root)).rstrip(os.sep).split(os.sep)
         if parts[: len(wanted)] == wanted:
