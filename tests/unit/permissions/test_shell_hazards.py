@@ -1,13 +1,14 @@
 """Commands that do more than the rule for their program covers, however they are written."""
 
 import time
+from pathlib import Path
 
 import msgspec
 import pytest
 
 from permissionkit import POLICY, read_cases, rules
 from trimtab.contracts.permission import Policy
-from trimtab.permissions.decide_shell import decide_shell
+from trimtab.permissions.decide_shell import MAX_FILES, decide_shell
 from trimtab.permissions.shell.verdict.analyse import analyse
 
 EVERYTHING = msgspec.structs.replace(
@@ -362,3 +363,85 @@ def test_a_path_that_may_be_outside_is_asked_about_with_all_tools(command: str) 
 def test_a_text_that_only_looks_like_a_path_is_not_asked_about_with_all_tools(command: str) -> None:
     decision = decide_shell(command, ALL_TOOLS)
     assert decision.verdict == "allow", decision.reason
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *('cat "$(cat names)"', "xargs cat < names", 'read x < names; cat "$x"', "grep -R x ."),
+        *(
+            'while read f; do cat "$f"; done < names',
+            "find . -name x -exec cat {} +",
+            "diff -r a b",
+        ),
+        *('f() { cat "$@"; }; f $(cat names)', 'sed -n p "./$x"', "cat < $x"),
+    ],
+)
+def test_a_rule_lets_a_command_out_of_the_fence_only_if_it_is_known_what_it_reads(
+    command: str,
+) -> None:
+    names = ("cat", "grep", "find", "xargs", "sed", "diff", "git:*", "touch")
+    policy = allowing(*names)
+    decision = decide_shell(command, policy)
+    assert (decision.verdict, decision.rule, decision.harmless) == ("allow", None, True)
+    assert decide_shell(f"{command}; touch a", policy).verdict == "ask"
+    everywhere = msgspec.structs.replace(policy, allow_all_paths=True)
+    assert decide_shell(f"{command}; touch a", everywhere).verdict == "allow"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("cat a *.txt", "ls $x", 'git log -- "$x"', 'find "./$x" -name a', "grep -r x ."),
+        *(
+            "diff <(ls) <(ls -a)",
+            "f=$(mktemp); cat $f",
+            "wc -l < a",
+            'git show HEAD -- "$x"',
+            "stat $x",
+        ),
+    ],
+)
+def test_a_rule_counts_for_commands_that_read_what_they_name(command: str) -> None:
+    names = ("cat", "ls", "git:*", "find", "grep", "diff", "wc", "mktemp", "stat", "touch")
+    assert decide_shell(f"{command}; touch a", allowing(*names)).verdict == "allow"
+
+
+@pytest.mark.parametrize(
+    "pattern", ["lin[^x]", "[[:alpha:]]ink", "l[!x]nk", "li*", "?ink", "[l]ink"]
+)
+def test_a_pattern_finds_links_as_bash_does(tmp_path: Path, pattern: str) -> None:
+    (tmp_path / "link").symlink_to("/etc")
+    policy = msgspec.structs.replace(
+        allowing("cat", "cp"), cwd=str(tmp_path), roots=(str(tmp_path),)
+    )
+    assert decide_shell(f"cat {pattern}", policy).verdict == "ask"
+    assert decide_shell(f"cat {pattern}/hostname", policy).verdict == "ask"
+    tools = msgspec.structs.replace(policy, allow_all_tools=True)
+    assert decide_shell(f"cp a {pattern}", tools).verdict == "ask"
+
+
+def test_a_pattern_with_too_many_files_keeps_a_command_behind_the_fence(tmp_path: Path) -> None:
+    for number in range(MAX_FILES + 1):
+        (tmp_path / str(number)).touch()
+    policy = msgspec.structs.replace(allowing("cat"), cwd=str(tmp_path), roots=(str(tmp_path),))
+    assert decide_shell("cat *", policy).rule is None
+    assert decide_shell("cat 1*", policy).rule is not None
+
+
+def test_a_pattern_counts_for_rules_that_deny_writing_and_for_protected_files(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / ".git").mkdir()
+    for name in (".git/config", "kept.txt"):
+        (tmp_path / name).write_text("")
+    policy = msgspec.structs.replace(
+        allowing("sed", "cp"),
+        cwd=str(tmp_path),
+        roots=(str(tmp_path),),
+        deny=rules("write(kept.txt)"),
+    )
+    assert decide_shell("sed -i s/a/b/ k*", policy).verdict == "deny"
+    assert decide_shell("sed -i s/a/b/ .*/config", policy).verdict == "ask"
+    assert decide_shell("cp a .g*/config", policy).verdict == "ask"
+    assert decide_shell("cp a .x*/config", policy).verdict == "allow"

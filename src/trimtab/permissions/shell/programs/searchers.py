@@ -95,6 +95,14 @@ _UNCERTAIN = "what {} does is not known before it runs"
 
 
 def search_find(judge: "Judge", rest: Sequence[Argument]) -> bool:
+    strays = judge.into.strays
+    read_only = _read_find(judge, rest)
+    if not any(word.text in _FIND_STARTS for word in rest):
+        judge.into.strays = strays  # it prints nothing but names
+    return read_only
+
+
+def _read_find(judge: "Judge", rest: Sequence[Argument]) -> bool:
     words = list(reversed(rest))
     read_only = True
     while words:

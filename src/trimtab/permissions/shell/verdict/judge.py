@@ -21,7 +21,7 @@ from trimtab.permissions.shell.grammar.syntax import (
     Script,
     Word,
 )
-from trimtab.permissions.shell.grammar.words import UNKNOWN, Argument, Variables
+from trimtab.permissions.shell.grammar.words import FRESH, UNKNOWN, Argument, Variables
 from trimtab.permissions.shell.programs.carried import find_carried
 from trimtab.permissions.shell.programs.carriers import carry, is_carrier
 from trimtab.permissions.shell.programs.destruction import find_destruction
@@ -71,6 +71,15 @@ _FOLDER = re.compile(
 )
 """Options whose value is a folder or a file."""
 _FILE_URL = re.compile(r"file:(?://[^/\0]*)?/*(.*)", re.IGNORECASE | re.DOTALL)
+_LOOKING = frozenset(("ls", "stat", "du", "df", "readlink", "realpath", "cd", "pushd", "tree"))
+"""Programs that read nothing of the files they are given but their names and places."""
+_FOLLOWING = {
+    **dict.fromkeys(("grep", "egrep", "fgrep"), re.compile(r"-\w*R\w*|--deref\S*")),
+    **dict.fromkeys(("rg", "tar"), re.compile(r"-\w*[Lh]\w*|--follow|--dereference")),
+    "ag": re.compile(r"-\w*f\w*|--follow"),
+    "diff": re.compile(r"-\w*r\w*|--recursive"),
+}
+"""Options by which programs read what links lead to that they find."""
 _DELETERS = frozenset(("rm", "unlink", "rmdir", "shred"))
 _BUILTIN_TESTS = frozenset(("test", "[", "[["))
 
@@ -441,7 +450,12 @@ class Judge:
         shown = [a for a in rest[name.skipped :] if a not in patterns]
         files = [a for a in shown if a in reading.operands]
         writes = name.program in _WRITERS or name.table in _WRITERS
+        if reads and _follows_links(name, rest):
+            self.into.strays = self.into.strays or f"{name.base} follows links that it finds"
+        strays = self.into.strays
         self.note_places(files, reads=reads, certain=reads or writes)
+        if name.program in _LOOKING or (name.program == "git" and not _compares(name, reading)):
+            self.into.strays = strays
         for argument in (a for a in shown if a not in files):
             self.note_places([argument], reads=reads, certain=writes and "/" in argument.text)
 
@@ -466,6 +480,9 @@ class Judge:
     ) -> None:
         """Note which places arguments may mean; if `certain`, they are names of files."""
         for argument in arguments:
+            known = UNKNOWN not in argument.text or argument.text.startswith((FRESH, "/dev/fd/"))
+            if reads and certain and not known:
+                self.into.strays = self.into.strays or "a file that it reads is not known"
             for text in self.places.paths_in(argument, certain=certain):
                 if text not in self.into.possible_paths:
                     self.into.possible_paths.append(text)
@@ -521,6 +538,16 @@ class Judge:
             self.into.targets.append(None)
         self.into.targets += [path for path in paths if path not in self.into.targets]
         return True
+
+
+def _follows_links(name: Name, arguments: Sequence[Argument]) -> bool:
+    option = _FOLLOWING.get(name.program)
+    return option is not None and any(option.fullmatch(a.text) for a in arguments)
+
+
+def _compares(name: Name, reading: Reading) -> bool:
+    """Return True if git may compare files that are not its own."""
+    return name.subcommand == "diff" and len(reading.operands) > 1
 
 
 def _is_written_out(word: Word) -> bool:
