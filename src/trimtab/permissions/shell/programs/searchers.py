@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from trimtab.permissions.shell.grammar.words import UNKNOWN, Argument
@@ -91,6 +92,15 @@ _AWK = Program(
 _EXEC = Program(
     strings="-x= --exec=", long="--interactive --autosquash --root --onto=", flags="ipvqf"
 )
+_GIT_FILES = re.compile(
+    r"--(?:contents|file|template|[a-z-]*from-file|ignore-revs-file|exclude-from)(?:=(.*))?",
+    re.DOTALL,
+)
+"""Options of git that name a file to read."""
+_GIT_MESSAGES = frozenset(("commit", "tag", "notes", "merge"))
+"""Subcommands of git that take a message from a file."""
+_GIT_FILTERS = frozenset(("hash-object", "interpret-trailers", "mailinfo", "apply", "patch-id"))
+"""Subcommands of git whose operands are such files."""
 _UNCERTAIN = "what {} does is not known before it runs"
 
 
@@ -223,8 +233,22 @@ def _is_known(scripts: Sequence[Argument | None]) -> bool:
     return all(script is not None and script.known and not script.many for script in scripts)
 
 
+def _note_git_files(judge: "Judge", subcommand: str, rest: Sequence[Argument]) -> None:
+    """Note the files that git reads though they need not be in the repository: `commit -F`."""
+    for option, value in pairwise((*rest, Argument(""))):
+        if match := _GIT_FILES.fullmatch(option.text):
+            given = Argument(match[1], option.pattern) if match[1] else value
+            judge.note_places([given], reads=True, certain=True)
+        elif subcommand in _GIT_MESSAGES and re.fullmatch("-[A-Za-z]*[Ft]", option.text):
+            judge.note_places([value], reads=True, certain=True)
+    if subcommand in _GIT_FILTERS:
+        files = [word for word in rest if word.text[:1] != "-"]
+        judge.note_places(files, reads=True, certain=True)
+
+
 def search_git(judge: "Judge", subcommand: str, rest: Sequence[Argument]) -> None:
-    """`git rebase --exec`, `git bisect run`, `git submodule foreach`."""
+    """`git rebase --exec`, `git bisect run`, `git submodule foreach`; files of any place."""
+    _note_git_files(judge, subcommand, rest)
     if subcommand == "rebase":
         reading = read_options(_EXEC, rest)
         for option in ("-x", "--exec"):

@@ -32,7 +32,9 @@ from trimtab.permissions.shell.programs.network import (
     find_addresses,
     find_downloads,
     find_open,
+    find_sent,
     find_socket,
+    find_uploads,
     find_urls,
     may_be_socket,
 )
@@ -359,6 +361,7 @@ class Judge:
         program, rest = name.program, arguments[1:]
         self._note_urls(find_addresses(program, rest))
         self._note_open(find_open(name, rest))
+        self.note_places(find_sent(program, rest), reads=True)
         is_plain = "/" not in arguments[0].text
         self.into.destructive += find_destruction(name, rest)
         if program in _DELETERS:
@@ -401,6 +404,7 @@ class Judge:
         self.note_carried(reading.carried)
         for target in (*reading.targets, *find_downloads(name.program, reading)):
             self.add_target(target)
+        self.note_places(find_uploads(name.program, reading, rest), reads=True, certain=True)
         read_only = is_read_only(name, table, reading, self.into)
         if name.table == "git config" and not read_only:
             self.note_carried(word.text for word in reading.operands)
