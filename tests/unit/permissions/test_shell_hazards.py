@@ -505,3 +505,15 @@ def test_a_rule_does_not_let_a_program_send_or_print_files_from_elsewhere(comman
 )
 def test_a_rule_lets_a_program_send_files_of_the_workspace(command: str) -> None:
     assert decide_shell(command, SENDING).verdict == "allow"
+
+
+def test_a_rule_for_git_does_not_cover_settings_that_are_files_of_the_workspace(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "bare/objects").mkdir(parents=True)
+    (tmp_path / "bare/HEAD").touch()
+    policy = msgspec.structs.replace(allowing("git:*"), cwd=str(tmp_path), roots=(str(tmp_path),))
+    for command in ("git -C bare fetch", "cd bare && git x", "cd bare; git push"):
+        verdict = decide_shell(command, policy).verdict
+        assert verdict == "ask", command
+    assert decide_shell("git fetch ./bare", policy).verdict == "allow"

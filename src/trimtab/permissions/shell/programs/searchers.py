@@ -216,6 +216,9 @@ def _filter(
         operands = reading.operands
     judge.into.add_hazards(*(f"{name}: {hazard}" for hazard in reading.hazards))
     judge.note_carried(reading.carried)
+    for ending in (v for o in ("-i", "--in-place") for v in reading.values.get(o, ())):
+        if ending is not None and re.search(rf"[/*{UNKNOWN}]", ending.text):
+            judge.into.add_hazards(f"{name} -i keeps a copy elsewhere", conceals=False)
     scripts = [*reading.values.get("-e", ()), *reading.values.get("--expression", ())]
     if not scripts or name == "awk":
         scripts, operands = [*operands[:1]], operands[1:]

@@ -379,6 +379,10 @@ class Judge:
             self.judge_words(launched, shadow=True)
         if program == "git":
             self.into.add_hazards(*name.hazards)
+            leading = rest[: name.skipped]
+            folders = [b for a, b in pairwise(leading) if a.text == "-C" and b.known]
+            if bare := self.places.find_bare(folders):
+                self.into.add_hazards(f"git takes settings and hooks from {bare}")
             if name.hazards:
                 given = rest[: name.skipped - 1] if name.skipped else rest
                 self.note_carried(word.text for word in given)
