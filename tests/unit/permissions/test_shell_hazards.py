@@ -374,13 +374,14 @@ def test_a_text_that_only_looks_like_a_path_is_not_asked_about_with_all_tools(co
             "find . -name x -exec cat {} +",
             "diff -r a b",
         ),
+        *("sort --files0-from=names", 'jq -n \'import "x" as $x {search: "../"}; $x\''),
         *('f() { cat "$@"; }; f $(cat names)', 'sed -n p "./$x"', "cat < $x"),
     ],
 )
 def test_a_rule_lets_a_command_out_of_the_fence_only_if_it_is_known_what_it_reads(
     command: str,
 ) -> None:
-    names = ("cat", "grep", "find", "xargs", "sed", "diff", "git:*", "touch")
+    names = ("cat", "grep", "find", "xargs", "sed", "diff", "git:*", "touch", "sort", "jq")
     policy = allowing(*names)
     decision = decide_shell(command, policy)
     assert (decision.verdict, decision.rule, decision.harmless) == ("allow", None, True)

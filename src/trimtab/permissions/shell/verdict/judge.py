@@ -78,10 +78,12 @@ _LOOKING = frozenset(("ls", "stat", "du", "df", "readlink", "realpath", "cd", "p
 _FOLLOWING = {
     **dict.fromkeys(("grep", "egrep", "fgrep"), re.compile(r"-\w*R\w*|--deref\S*")),
     **dict.fromkeys(("rg", "tar"), re.compile(r"-\w*[Lh]\w*|--follow|--dereference")),
+    **dict.fromkeys(("sort", "wc", "du"), re.compile(r"--f\S*")),
+    "jq": re.compile(r".*\b(?:import|include)\b.*", re.DOTALL),
     "ag": re.compile(r"-\w*f\w*|--follow"),
     "diff": re.compile(r"-\w*r\w*|--recursive"),
 }
-"""Options by which programs read what links lead to that they find."""
+"""Words by which programs read what links lead to that they find, or what other files name."""
 _DELETERS = frozenset(("rm", "unlink", "rmdir", "shred"))
 _BUILTIN_TESTS = frozenset(("test", "[", "[["))
 
@@ -459,7 +461,7 @@ class Judge:
         files = [a for a in shown if a in reading.operands]
         writes = name.program in _WRITERS or name.table in _WRITERS
         if reads and _follows_links(name, rest):
-            self.into.strays = self.into.strays or f"{name.base} follows links that it finds"
+            self.into.strays = self.into.strays or f"{name.base} reads what links or files lead to"
         strays = self.into.strays
         self.note_places(files, reads=reads, certain=reads or writes)
         if name.program in _LOOKING or (name.program == "git" and not _compares(name, reading)):
