@@ -362,7 +362,7 @@ SURFACES: dict[str, Surface] = {
 
 
 PLAYED = (main_agent, subagent, resumed, autopilot, plan)
-"""Surfaces in which a question can be answered here."""
+"""Surfaces in which a question can be answered here; others leave out cases that need one."""
 
 
 async def attempt(
@@ -376,11 +376,11 @@ async def attempt(
             "permissions": world.permissions,
             "sandbox_settings": SandboxSettings(fence=fence),
         }
-        if given.swaps and surface in PLAYED:
+        if given.swaps:
+            if surface not in PLAYED:
+                return []
             script.insert(0, {"tools": [bash("unknown-program")]})
             options["ask"] = world.swap_when_asked
-        elif given.swaps:
-            world.swap()
         shown = await surface(world, [*script, "done"], options)
         if len(shown) < len(script):
             return [Effect("unfinished", f"{len(shown)} of {len(script)} commands ended")]

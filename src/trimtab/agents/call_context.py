@@ -14,7 +14,7 @@ from trimtab.contracts.options import LargeOutput
 from trimtab.contracts.run import Run, SessionPort
 from trimtab.contracts.tool import AgentsPort
 from trimtab.permissions.processor import Permissions
-from trimtab.policy.git_programs import safe_git_variables
+from trimtab.policy.git_programs import own_git_variables, safe_git_variables
 from trimtab.providers.windows import DEFAULT
 from trimtab.undo.recorded_workspace import RecordedWorkspace
 from trimtab.workspace.local import LocalWorkspace
@@ -99,10 +99,14 @@ class ContextFactory:
 def find_command_env(
     permissions: Permissions, setup: SessionSetup, call_id: str
 ) -> Mapping[str, str]:
-    """Return variables that disable git's hooks and pagers, for read-only calls."""
-    if call_id not in permissions.fenced:
-        return {}
-    return safe_git_variables(setup.workspace.child_env)
+    """Return variables that disable git's hooks and pagers, for read-only calls.
+
+    Git that runs by a rule does not use repositories among the files of the workspace.
+    """
+    env = setup.workspace.child_env
+    if call_id in permissions.fenced:
+        return safe_git_variables(env)
+    return own_git_variables(env) if call_id in permissions.git_by_rule else {}
 
 
 def pin(permissions: Permissions, setup: SessionSetup, call_id: str) -> LocalWorkspace:

@@ -1,6 +1,7 @@
 """The decision about a shell command."""
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from glob import iglob
 from itertools import islice
@@ -78,7 +79,18 @@ def find_files(path: str, *, hidden: bool) -> list[str]:
     """Return a path, and the files there are if it is a pattern, up to a limit."""
     if not any(character in path for character in "*?["):
         return [path]
-    return [path, *islice(iglob(path, include_hidden=hidden), MAX_FILES)]
+    # Python knows neither `[^a]` nor `[[:alpha:]]`.
+    pattern = re.sub(r"\[[!^]?\]?(?:\[[:.=].*?[:.=]\]|[^\]])*\]", _widen, path)
+    if hidden:  # with the same settings, capital letters may not matter
+        pattern = re.sub(
+            r"(?<!\[)[A-Za-z](?![^\[]*\])", lambda m: f"[{m[0].swapcase()}{m[0]}]", pattern
+        )
+    return [path, *islice(iglob(pattern, include_hidden=hidden, recursive=hidden), MAX_FILES)]
+
+
+def _widen(match: re.Match[str]) -> str:
+    """Return what Python can match instead of a set of characters: the same, or any of them."""
+    return "?" if re.search(r"\[[:.=]", match[0][1:]) else match[0].replace("[^", "[!", 1)
 
 
 def _matches_hidden(analysis: Analysis) -> bool:
@@ -100,19 +112,18 @@ class _Places:
     def find(self, rule: Rule) -> str | None:
         """Return what a rule for paths covers, as words for a reason."""
         if rule.kind == "write":
-            written = (path for path in self._written if self._covers(rule, path, files=False))
+            written = (path for path in self._written if self._covers(rule, path))
             return next((f"writing {path}" for path in written), None)
         if rule.kind == "read":
-            read = (path for path in self._read if self._covers(rule, path, files=True))
+            read = (path for path in self._read if self._covers(rule, path))
             return next((f"reading {path}" for path in read), None)
         return None
 
-    def _covers(self, rule: Rule, path: str, *, files: bool) -> bool:
+    def _covers(self, rule: Rule, path: str) -> bool:
         if path not in self._spots:
             there = find_files(path, hidden=self._hidden)
             self._spots[path] = [find_spots(file, self.cwd, denies=True) for file in there]
-        spots = self._spots[path]
-        return any(covers(rule, spot, self.cwd, True) for spot in (spots if files else spots[:1]))
+        return any(covers(rule, spot, self.cwd, True) for spot in self._spots[path])
 
 
 def _find_match(rule: Rule, analysis: Analysis, places: _Places) -> str | None:
@@ -277,6 +288,8 @@ def _judge_commands(analysis: Analysis, policy: Policy, text: str) -> Decision:
         )
     used = [rule for rule in rules if rule is not None]
     decision = _judge_targets(analysis, policy) or _judge_reads(analysis, policy)
+    if decision is None and used and not analysis.seems_read_only:
+        decision = _ask_if_straying(analysis, policy)
     if decision is None and any(rule.argument is None for rule in used):
         # A rule for all commands reaches no further than --allow-all-tools.
         decision = _judge_paths(analysis, policy)
@@ -287,7 +300,8 @@ def _judge_commands(analysis: Analysis, policy: Policy, text: str) -> Decision:
     if held is not None and not (starts_programs and held.harmless):
         return held
     harmless = analysis.seems_read_only and not starts_programs
-    if used and not analysis.doubts:
+    # Only the fence keeps a command inside that may stray, so no rule lets it run without one.
+    if used and not analysis.doubts and not _find_stray(analysis, policy):
         named = ", ".join(dict.fromkeys(map(str, used)))
         reason = f"Allowed by {named}."
         return Decision(verdict="allow", reason=reason, rule=used[0], harmless=harmless)
@@ -322,8 +336,7 @@ def _explain_protection(
     """Name the protected file that keeps a rule for writing from covering the commands."""
     if not COMMANDS.issuperset(missing) or not any(r.kind == "write" for r in policy.allow):
         return None
-    path = next((path for path in analysis.touched if is_guarded(path, policy)), "")
-    return _ask_about_protected(path) if path else None
+    return _ask_if_protected(analysis.touched, policy)
 
 
 def _ask_about_protected(path: str) -> Decision:
@@ -356,10 +369,21 @@ def _judge_targets(analysis: Analysis, policy: Policy) -> Decision | None:
             continue
         if decision := _judge_target(path, policy):
             return decision
-    for path in () if policy.allow_all_paths else analysis.touched:
-        if is_guarded(path, policy) and not _belongs_to_git(analysis):
-            return _ask_about_protected(path)
+    if not policy.allow_all_paths and not _belongs_to_git(analysis):
+        return _ask_if_protected(_expand(analysis, analysis.touched), policy)
     return None
+
+
+def _expand(analysis: Analysis, paths: Iterable[str]) -> Iterator[str]:
+    """Yield paths, and the files there are for patterns among them."""
+    hidden = _matches_hidden(analysis)
+    for path in paths:
+        yield from find_files(path, hidden=hidden)
+
+
+def _ask_if_protected(paths: Iterable[str], policy: Policy) -> Decision | None:
+    path = next((path for path in paths if is_guarded(path, policy)), "")
+    return _ask_about_protected(path) if path else None
 
 
 def _judge_target(path: str, policy: Policy) -> Decision | None:
@@ -385,6 +409,23 @@ def _judge_reads(analysis: Analysis, policy: Policy) -> Decision | None:
     path = next(find_outside(analysis, analysis.reads, policy), "")
     if path:
         return Decision(verdict="ask", reason=f"{path} is outside the allowed directories.")
+    return None
+
+
+def _find_stray(analysis: Analysis, policy: Policy) -> str:
+    """Return why a command may read files that were not judged, or an empty text."""
+    if policy.allow_all_paths or analysis.strays:
+        return "" if policy.allow_all_paths else analysis.strays
+    hidden = _matches_hidden(analysis)
+    patterns = (path for path in analysis.reads if len(find_files(path, hidden=hidden)) > MAX_FILES)
+    return next((f"{path} matches too many files" for path in patterns), "")
+
+
+def _ask_if_straying(analysis: Analysis, policy: Policy) -> Decision | None:
+    """Ask about a command that runs outside the fence, and may read anything."""
+    if reason := _find_stray(analysis, policy):
+        reason = f"It may read outside the allowed directories: {reason}."
+        return Decision(verdict="ask", reason=reason)
     return None
 
 
@@ -428,14 +469,13 @@ def _judge_paths(analysis: Analysis, policy: Policy) -> Decision | None:
     # The sandbox lets nothing outside be changed, so what may be read may be named.
     readable = find_granted(analysis.touched, policy) if policy.confined else ()
     places = [(path, policy.roots) for path in analysis.targets if path is not None]
-    places += [(path, (*policy.roots, *readable)) for path in analysis.touched]
+    touched = list(_expand(analysis, analysis.touched))
+    places += [(path, (*policy.roots, *readable)) for path in touched]
     for path, roots in places:
         if not is_inside(path, roots):
             return Decision(verdict="ask", reason=f"{path} is outside the allowed directories.")
     if decision := _judge_reads(analysis, policy):
         return decision
-    touched = () if _belongs_to_git(analysis) else analysis.touched
-    for path in (*analysis.targets, *touched):
-        if path is not None and is_guarded(path, policy):
-            return _ask_about_protected(path)
-    return None
+    changed = () if _belongs_to_git(analysis) else touched
+    named = (path for path in (*analysis.targets, *changed) if path is not None)
+    return _ask_if_protected(named, policy)

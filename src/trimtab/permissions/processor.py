@@ -74,6 +74,8 @@ class Permissions(Processor):
         self.fence = fence
         self.fenced: set[str] = set()
         """Calls whose commands nobody approved: they run behind the fence."""
+        self.git_by_rule: set[str] = set()
+        """Calls that run git by a rule, which nobody has looked at."""
         self.pins: dict[str, dict[str, str]] = {}
         """By call, where the paths it names led when it was judged."""
 
@@ -188,6 +190,7 @@ class Permissions(Processor):
             elif decision.verdict == "deny":
                 refusal = self._deny(run, pending, access, decision)
             else:
+                self._note_git(pending, access, decision)
                 if decision.harmless and decision.plain is None:
                     pending = self._put_behind_fence(run, pending, access, decision)
                 continue
@@ -296,6 +299,10 @@ class Permissions(Processor):
         self.fenced.add(call_id)
         return msgspec.structs.replace(pending, tool=FencedTool(pending.tool, find, ask))
 
+    def _note_git(self, pending: PendingCall, access: Access, decision: Decision) -> None:
+        if access.kind == "shell" and decision.rule and "git" in self._name_programs(access):
+            self.git_by_rule.add(pending.call.id)
+
     def _name_programs(self, access: Access) -> Sequence[str]:
         from trimtab.permissions.assess import read_script
 
@@ -367,6 +374,7 @@ class Permissions(Processor):
         hidden = pending.tool.spec.name in SEARCHES and self.find_hidden(pending.call.id)
         self.pins.pop(pending.call.id, None)
         self.fenced.discard(pending.call.id)
+        self.git_by_rule.discard(pending.call.id)
         self._standing.reading.pop((id(self), pending.call.id), None)
         if result.kind == "success" and hidden:
             return msgspec.structs.replace(result, text=result.text + LEFT_OUT)

@@ -1,7 +1,7 @@
 """Keeps git from starting programs in read-only commands, which run without a question."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from trimtab.config.trust import find_root
 
@@ -21,14 +21,20 @@ _MAX_SIZE = 1 << 20
 
 def safe_git_variables(env: Mapping[str, str]) -> dict[str, str]:
     """Return variables that disable git's monitor and pagers, for commands without a question."""
+    settings = _to_variables(env, _SAFE_SETTINGS)
+    return {"GIT_OPTIONAL_LOCKS": "0", "GIT_PAGER": "cat", **settings}
+
+
+def own_git_variables(env: Mapping[str, str]) -> dict[str, str]:
+    """Return variables by which git takes no committed files for a repository, with its hooks."""
+    return _to_variables(env, [("safe.bareRepository", "explicit")])
+
+
+def _to_variables(env: Mapping[str, str], settings: Sequence[tuple[str, str]]) -> dict[str, str]:
     given = env.get("GIT_CONFIG_COUNT", "")
     first = int(given) if given.isascii() and given.isdigit() and len(given) < 5 else 0
-    variables = {
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_PAGER": "cat",
-        "GIT_CONFIG_COUNT": str(first + len(_SAFE_SETTINGS)),
-    }
-    for number, (key, value) in enumerate(_SAFE_SETTINGS, first):
+    variables = {"GIT_CONFIG_COUNT": str(first + len(settings))}
+    for number, (key, value) in enumerate(settings, first):
         variables |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
     return variables
 

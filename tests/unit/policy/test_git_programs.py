@@ -8,8 +8,8 @@ import pytest
 from clikit import bash
 from gitkit import git, make_repository
 from trimtab.contracts.options import PermissionOptions
-from trimtab.policy.git_programs import find_git_programs, safe_git_variables
-from trimtab.testing.playing import Played, play
+from trimtab.policy.git_programs import find_git_programs, own_git_variables, safe_git_variables
+from trimtab.testing.playing import ALLOW_ALL, Played, play
 
 pytestmark = pytest.mark.needs("git")
 
@@ -79,3 +79,29 @@ def test_large_files_and_ordinary_settings_are_no_reason_to_ask(repository: Path
     git(repository, "config", "diff.renames", "true")
     assert find_git_programs(str(repository)) == ""
     assert find_git_programs(os.path.join("/", "no", "such", "place")) == ""
+
+
+@pytest.mark.parametrize(
+    ("rule", "happens"), [("shell(git:*)", False), ("shell(mv)", False), (None, True)]
+)
+async def test_a_rule_for_git_lets_no_committed_files_be_a_repository(
+    repository: Path, rule: str | None, happens: bool
+) -> None:
+    files = {"config": f"[alias]\n\tx = !{repository.parent}/evil.sh\n", "H": "ref: refs/heads/x\n"}
+    for name in ("objects", "refs"):
+        (repository / "bare" / name).mkdir(parents=True)
+    for name, content in files.items():
+        (repository / "bare" / name).write_text(content)
+    permissions = PermissionOptions(allow=("shell(mv)", rule or "")) if rule else ALLOW_ALL
+    script = [{"tools": [bash("mv bare/H bare/HEAD && git -C bare x")]}, "done"]
+    await play(script, "go", cwd=str(repository), permissions=permissions)
+    assert (repository.parent / "evil").exists() is happens
+
+
+def test_the_variables_add_to_settings_that_are_there() -> None:
+    found = own_git_variables({"GIT_CONFIG_COUNT": "2"})
+    assert found == {
+        "GIT_CONFIG_COUNT": "3",
+        "GIT_CONFIG_KEY_2": "safe.bareRepository",
+        "GIT_CONFIG_VALUE_2": "explicit",
+    }

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from trimtab.permissions.shell.grammar.words import UNKNOWN, Argument
 from trimtab.permissions.shell.programs.identify import Name
@@ -58,6 +58,27 @@ _SOCAT = re.compile(
 )
 _DETOUR = re.compile(r"--(?:resolve|connect-to)(?:=(.*))?", re.DOTALL)
 _SETTING = re.compile(r"[\w.*:/-]*(?:proxy|url|insteadof)=(\S*)", re.IGNORECASE)
+_MARKED = re.compile(rf"@|(?={UNKNOWN})")
+_NAMED = re.compile(rf"[^=]*=(?:[@<]|(?={UNKNOWN}))|(?={UNKNOWN})")
+_ENCODED = re.compile(rf"[^=@{UNKNOWN}]*@|(?=[^=@]*{UNKNOWN})")
+_WHOLE = re.compile("")
+_UPLOADS = {
+    "curl": {
+        **dict.fromkeys(("-d", "--data", "--data-ascii", "--data-binary", "--json"), _MARKED),
+        **dict.fromkeys(("-H", "--header", "--proxy-header", "-w", "--write-out"), _MARKED),
+        **dict.fromkeys(("-F", "--form"), _NAMED),
+        **dict.fromkeys(("--data-urlencode", "--url-query", "--variable"), _ENCODED),
+        **dict.fromkeys(("-T", "--upload-file"), _WHOLE),
+    },
+    "wget": dict.fromkeys(("--post-file", "--body-file", "-i", "--input-file"), _WHOLE),
+}
+"""Options that send files, and what stands before the names of these in their values."""
+_SENDERS = frozenset(
+    (
+        *("scp", "rsync", "sftp", "gh", "aws", "gcloud", "az", "gsutil", "rclone", "kubectl"),
+        *("http", "https", "httpie", "xh", "xhs", "curlie", "lftp", "ftp", "s3cmd", "glab"),
+    )
+)
 _UNKNOWN_URL = re.compile(rf"[a-z][a-z0-9+.-]*://[^\s'\"]*{UNKNOWN}", re.IGNORECASE)
 _LISTED = {
     "curl": re.compile(r"-\w*K|--config|--url=@"),
@@ -185,6 +206,31 @@ def may_be_socket(path: str) -> bool:
     return known != path and bool(
         re.match(r"/dev/(tcp|udp)/[^/]*$", known) or "/dev/tcp/".startswith(known)
     )
+
+
+def find_uploads(program: str, reading: Reading, rest: Sequence[Argument]) -> Iterator[Argument]:
+    """The files that curl and wget are told to read and send, in whole or in part."""
+    given = [(name, value) for name, values in reading.values.items() for value in values]
+    given += [(option.text, value) for option, value in pairwise(rest)]
+    given += [(o, Argument(v)) for o, e, v in (a.text.partition("=") for a in rest) if e]
+    for name, value in given:
+        if value is None or name not in _UPLOADS.get(program, {}):
+            continue
+        match = _UPLOADS[program][name].match(value.text)
+        if match is not None:
+            yield Argument(value.text[match.end() :])
+
+
+def find_sent(program: str, rest: Sequence[Argument]) -> Iterator[Argument]:
+    """The paths elsewhere that a program is given which sends files."""
+    if program not in _SENDERS:
+        return
+    # Behind `--` stands a command for elsewhere.
+    for argument in takewhile(lambda argument: argument.text != "--", rest):
+        path = re.sub(r"^[^@/]*[@=]", "", argument.text)
+        remote = re.match(r"[^/]*:", path)
+        if not remote and (path[:1] == "/" or ".." in path.split("/")):
+            yield Argument(path, argument.pattern)
 
 
 def find_downloads(program: str, reading: Reading) -> Sequence[Argument]:

@@ -93,6 +93,15 @@ _AWK = Program(
 _EXEC = Program(
     strings="-x= --exec=", long="--interactive --autosquash --root --onto=", flags="ipvqf"
 )
+_GIT_FILES = re.compile(
+    r"--(?:contents|file|template|[a-z-]*from-file|ignore-revs-file|exclude-from)(?:=(.*))?",
+    re.DOTALL,
+)
+"""Options of git that name a file to read."""
+_GIT_MESSAGES = frozenset(("commit", "tag", "notes", "merge"))
+"""Subcommands of git that take a message from a file."""
+_GIT_FILTERS = frozenset(("hash-object", "interpret-trailers", "mailinfo", "apply", "patch-id"))
+"""Subcommands of git whose operands are such files."""
 _UNCERTAIN = "what {} does is not known before it runs"
 
 
@@ -109,6 +118,14 @@ _FIND_STRAYS = frozenset(("-L", "-H", "-follow", "-files0-from", "-o", "-or", ",
 
 
 def search_find(judge: "Judge", rest: Sequence[Argument]) -> bool:
+    strays = judge.into.strays
+    read_only = _read_find(judge, rest)
+    if not any(word.text in _FIND_STARTS for word in rest):
+        judge.into.strays = strays  # it prints nothing but names
+    return read_only
+
+
+def _read_find(judge: "Judge", rest: Sequence[Argument]) -> bool:
     words = list(reversed(rest))
     read_only = True
     while words:
@@ -221,6 +238,9 @@ def _filter(
         operands = reading.operands
     judge.into.add_hazards(*(f"{name}: {hazard}" for hazard in reading.hazards))
     judge.note_carried(reading.carried)
+    for ending in (v for o in ("-i", "--in-place") for v in reading.values.get(o, ())):
+        if ending is not None and re.search(rf"[/*{UNKNOWN}]", ending.text):
+            judge.into.add_hazards(f"{name} -i keeps a copy elsewhere", conceals=False)
     scripts = [*reading.values.get("-e", ()), *reading.values.get("--expression", ())]
     if not scripts or name == "awk":
         scripts, operands = [*operands[:1]], operands[1:]
@@ -238,8 +258,22 @@ def _is_known(scripts: Sequence[Argument | None]) -> bool:
     return all(script is not None and script.known and not script.many for script in scripts)
 
 
+def _note_git_files(judge: "Judge", subcommand: str, rest: Sequence[Argument]) -> None:
+    """Note the files that git reads though they need not be in the repository: `commit -F`."""
+    for option, value in pairwise((*rest, Argument(""))):
+        if match := _GIT_FILES.fullmatch(option.text):
+            given = Argument(match[1], option.pattern) if match[1] else value
+            judge.note_places([given], reads=True, certain=True)
+        elif subcommand in _GIT_MESSAGES and re.fullmatch("-[A-Za-z]*[Ft]", option.text):
+            judge.note_places([value], reads=True, certain=True)
+    if subcommand in _GIT_FILTERS:
+        files = [word for word in rest if word.text[:1] != "-"]
+        judge.note_places(files, reads=True, certain=True)
+
+
 def search_git(judge: "Judge", subcommand: str, rest: Sequence[Argument]) -> None:
-    """`git rebase --exec`, `git bisect run`, `git submodule foreach`."""
+    """`git rebase --exec`, `git bisect run`, `git submodule foreach`; files of any place."""
+    _note_git_files(judge, subcommand, rest)
     if subcommand == "rebase":
         reading = read_options(_EXEC, rest)
         for option in ("-x", "--exec"):

@@ -48,6 +48,8 @@ class Analysis(msgspec.Struct, kw_only=True):
     """Places that commands which change nothing are told to look at."""
     touched: list[str] = []
     """Places that the other commands are given."""
+    strays: str = ""
+    """Why it may read files that are not among `reads`, if so."""
     deleted: list[str] = []
     hazards: list[str] = []
     """Why no rule may approve it."""

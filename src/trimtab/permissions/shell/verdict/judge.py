@@ -21,7 +21,7 @@ from trimtab.permissions.shell.grammar.syntax import (
     Script,
     Word,
 )
-from trimtab.permissions.shell.grammar.words import UNKNOWN, Argument, Variables
+from trimtab.permissions.shell.grammar.words import FRESH, UNKNOWN, Argument, Variables
 from trimtab.permissions.shell.programs.carried import find_carried
 from trimtab.permissions.shell.programs.carriers import carry, is_carrier
 from trimtab.permissions.shell.programs.destruction import find_destruction
@@ -32,7 +32,9 @@ from trimtab.permissions.shell.programs.network import (
     find_addresses,
     find_downloads,
     find_open,
+    find_sent,
     find_socket,
+    find_uploads,
     find_urls,
     may_be_socket,
 )
@@ -71,6 +73,17 @@ _FOLDER = re.compile(
 )
 """Options whose value is a folder or a file."""
 _FILE_URL = re.compile(r"file:(?://[^/\0]*)?/*(.*)", re.IGNORECASE | re.DOTALL)
+_LOOKING = frozenset(("ls", "stat", "du", "df", "readlink", "realpath", "cd", "pushd", "tree"))
+"""Programs that read nothing of the files they are given but their names and places."""
+_FOLLOWING = {
+    **dict.fromkeys(("grep", "egrep", "fgrep"), re.compile(r"-\w*R\w*|--deref\S*")),
+    **dict.fromkeys(("rg", "tar"), re.compile(r"-\w*[Lh]\w*|--follow|--dereference")),
+    **dict.fromkeys(("sort", "wc", "du"), re.compile(r"--f\S*")),
+    "jq": re.compile(r".*\b(?:import|include)\b.*", re.DOTALL),
+    "ag": re.compile(r"-\w*f\w*|--follow"),
+    "diff": re.compile(r"-\w*r\w*|--recursive"),
+}
+"""Words by which programs read what links lead to that they find, or what other files name."""
 _DELETERS = frozenset(("rm", "unlink", "rmdir", "shred"))
 _BUILTIN_TESTS = frozenset(("test", "[", "[["))
 
@@ -358,6 +371,7 @@ class Judge:
         program, rest = name.program, arguments[1:]
         self._note_urls(find_addresses(program, rest))
         self._note_open(find_open(name, rest))
+        self.note_places(find_sent(program, rest), reads=True)
         is_plain = "/" not in arguments[0].text
         self.into.destructive += find_destruction(name, rest)
         if program in _DELETERS:
@@ -375,6 +389,10 @@ class Judge:
             self.judge_words(launched, shadow=True)
         if program == "git":
             self.into.add_hazards(*name.hazards)
+            leading = rest[: name.skipped]
+            folders = [b for a, b in pairwise(leading) if a.text == "-C" and b.known]
+            if bare := self.places.find_bare(folders):
+                self.into.add_hazards(f"git takes settings and hooks from {bare}")
             if name.hazards:
                 given = rest[: name.skipped - 1] if name.skipped else rest
                 self.note_carried(word.text for word in given)
@@ -400,6 +418,7 @@ class Judge:
         self.note_carried(reading.carried)
         for target in (*reading.targets, *find_downloads(name.program, reading)):
             self.add_target(target)
+        self.note_places(find_uploads(name.program, reading, rest), reads=True, certain=True)
         read_only = is_read_only(name, table, reading, self.into)
         if name.table == "git config" and not read_only:
             self.note_carried(word.text for word in reading.operands)
@@ -450,7 +469,12 @@ class Judge:
         shown = [a for a in rest[name.skipped :] if a not in patterns]
         files = [a for a in shown if a in reading.operands]
         writes = name.program in _WRITERS or name.table in _WRITERS
+        if reads and _follows_links(name, rest):
+            self.into.strays = self.into.strays or f"{name.base} reads what links or files lead to"
+        strays = self.into.strays
         self.note_places(files, reads=reads, certain=reads or writes)
+        if name.program in _LOOKING or (name.program == "git" and not _compares(name, reading)):
+            self.into.strays = strays
         for argument in (a for a in shown if a not in files):
             self.note_places([argument], reads=reads, certain=writes and "/" in argument.text)
 
@@ -475,6 +499,9 @@ class Judge:
     ) -> None:
         """Note which places arguments may mean; if `certain`, they are names of files."""
         for argument in arguments:
+            known = UNKNOWN not in argument.text or argument.text.startswith((FRESH, "/dev/fd/"))
+            if reads and certain and not known:
+                self.into.strays = self.into.strays or "a file that it reads is not known"
             for text in self.places.paths_in(argument, certain=certain):
                 if text not in self.into.possible_paths:
                     self.into.possible_paths.append(text)
@@ -530,6 +557,16 @@ class Judge:
             self.into.targets.append(None)
         self.into.targets += [path for path in paths if path not in self.into.targets]
         return True
+
+
+def _follows_links(name: Name, arguments: Sequence[Argument]) -> bool:
+    option = _FOLLOWING.get(name.program)
+    return option is not None and any(option.fullmatch(a.text) for a in arguments)
+
+
+def _compares(name: Name, reading: Reading) -> bool:
+    """Return True if git may compare files that are not its own."""
+    return name.subcommand == "diff" and len(reading.operands) > 1
 
 
 def _is_written_out(word: Word) -> bool:

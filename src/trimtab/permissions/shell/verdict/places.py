@@ -85,6 +85,20 @@ class Places:
                 found += [n for n in os.listdir(place) if n[0] == "-" and fnmatchcase(n, first)]
         return found
 
+    def find_bare(self, folders: Sequence[Argument]) -> str:
+        """Return a folder below ours that git would take for a repository, settings and hooks too.
+
+        Such files can be committed like any other, but for a folder that is called `.git`.
+        """
+        top = os.path.realpath(self._cwd)
+        for place in sorted(self._now or ()):
+            path = os.path.realpath(os.path.join(place, *(folder.text for folder in folders)))
+            while path.startswith(top + os.sep) and not os.path.lexists(f"{path}/.git"):
+                if os.path.lexists(f"{path}/HEAD") and os.path.isdir(f"{path}/objects"):
+                    return path
+                path = os.path.dirname(path)
+        return ""
+
     def paths_in(self, argument: Argument, *, certain: bool = False) -> list[str]:
         """Yield what may be a path in an argument, as it is written; if `certain`, it is one."""
         text = argument.text

@@ -238,3 +238,18 @@ def test_without_a_home_folder_the_workspace_must_not_be_removed() -> None:
 )
 def test_some_commands_lead_back(operands: list[str], program: str, back: bool) -> None:
     assert returns([Argument(text) for text in operands], program) is back
+
+
+def test_git_takes_a_folder_with_the_files_of_a_repository_for_one(tmp_path: Path) -> None:
+    for name in ("bare/objects/info", "bare/deeper", "plain/objects", "own/.git", "own/objects"):
+        (tmp_path / name).mkdir(parents=True)
+    for name in ("bare/HEAD", "own/HEAD", "HEAD"):
+        (tmp_path / name).touch()
+    (tmp_path / "objects").mkdir()
+    (tmp_path / "link").symlink_to("bare/deeper")
+    places = Places(str(tmp_path), "")
+    found = str((tmp_path / "bare").resolve())
+    for folders in (["bare"], ["bare/deeper"], ["bare", "deeper"], ["plain", "../bare"], ["link"]):
+        assert places.find_bare([Argument(folder) for folder in folders]) == found
+    for folder in (".", "plain", "own", "..", "/"):
+        assert places.find_bare([Argument(folder)]) == ""
