@@ -35,6 +35,8 @@ SHARED = frozenset(
 SYSTEM = frozenset(("proc", "sys", "dev", "run", "boot", "root", "home", "Users", "private"))
 """Folders of the root in which nothing is offered, but for temp folders."""
 TEMP = (("tmp",), ("var", "tmp"), ("private", "tmp"))
+KEPT = ("location", "always")
+"""The sources of rules that are kept answers."""
 _EXACT = frozenset(SECRETS)
 _STARTS = tuple(name[:-1] for name in SECRETS if name.endswith("*") and name[0] != "*")
 _ENDS = tuple(name[1:] for name in SECRETS if name.startswith("*") and name[-1] != "*")
@@ -81,6 +83,7 @@ def covers_below(folder: str, path: str) -> bool:
 def freeze(rules: Iterable[Rule], homes: Sequence[str] = ()) -> tuple[Rule, ...]:
     """Return rules that allow, with the links in their full paths resolved once and for all.
 
+    Kept answers were resolved when they were given: a link put there since opens nothing.
     Only a person's rule stands for what is below a folder: one of a repository's file, which is
     outside `homes`, names just the folder.
     """
@@ -91,6 +94,8 @@ def _freeze(rule: Rule, homes: Sequence[str]) -> Rule:
     argument = rule.argument or ""
     path = os.path.expanduser(argument)
     if rule.kind in ("shell", "url") or rule.root or not os.path.isabs(path):
+        return rule
+    if rule.source in KEPT:
         return rule
     of_person = not os.path.isabs(rule.source) or is_inside(rule.source, homes)
     end = "/" if argument.endswith("/") and path.strip("/") and of_person else ""

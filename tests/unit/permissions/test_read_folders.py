@@ -193,6 +193,15 @@ def test_a_folder_that_a_link_replaces_after_the_answer_is_asked_about(policy: P
     assert not find_secrets(msgspec.structs.replace(answered, granted=(str(tool),))).roots
 
 
+def test_a_folder_that_a_link_replaces_between_sessions_is_asked_about(policy: Policy) -> None:
+    tool = Path(policy.home, ".tool")
+    kept = parse_rules([f"read({tool}/)"], "location")
+    assert judge("cat ~/.tool/plans/a.md", allow(policy, *freeze(kept, policy.homes))) == "allow"
+    tool.rename(Path(policy.home, ".moved"))
+    tool.symlink_to(Path(policy.home, ".ssh"))
+    assert judge("cat ~/.tool/config", allow(policy, *freeze(kept, policy.homes))) == "ask"
+
+
 def test_a_file_that_a_link_replaces_after_the_answer_is_asked_about(policy: Policy) -> None:
     file = Path(policy.home, "a.txt")
     file.write_text("a\n")

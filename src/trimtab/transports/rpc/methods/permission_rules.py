@@ -13,7 +13,7 @@ from trimtab.contracts.options import PermissionOptions
 from trimtab.contracts.permission import Rule
 from trimtab.permissions.agent_folders import name_agent_folder
 from trimtab.permissions.approvals import to_rules
-from trimtab.permissions.read_folders import name_folder
+from trimtab.permissions.read_folders import freeze, name_folder
 from trimtab.permissions.rules import parse_rule
 from trimtab.policy.saved_approvals import SavedApprovals
 from trimtab.transports.rpc.dispatch import Call, Methods
@@ -130,7 +130,7 @@ async def modify_rules(call: Call, params: ModifyRules) -> JsonObject:
     if params.scope == "location":
         saved = open_approvals(call, trust_key(controls.options.cwd))
         saved.drop(lambda item: all(map(covered, to_rules(item, source))))
-        for rule in added:
+        for rule in freeze(added):
             saved.keep(_to_approval(rule), always=False)
     permissions.revoke(covered, SOURCES[params.scope])
     permissions.grant(added)
