@@ -155,6 +155,26 @@ async def test_a_flag_for_an_address_opens_its_host_and_one_that_denies_closes_i
     assert server_of_web.connections == 1
 
 
+@pytest.mark.needs("bubblewrap", "curl")
+@pytest.mark.parametrize("by_file", [True, False])
+async def test_a_denied_address_is_closed_where_the_network_is_on_as_well(
+    cli: Cli, by_file: bool
+) -> None:
+    settings: dict[str, object] = {"sandbox": {"enabled": True, "network": "on"}}
+    (cli.home / "settings.json").write_text(json.dumps(settings))
+    denied = "url(https://127.0.0.1)"
+    async with listening(greet) as server_of_web:
+        (cli.cwd / "get.sh").write_text(f"curl -sS {server_of_web.url}/\n")
+        async with serving([{"tools": [bash("sh get.sh")]}, "done"] * 2) as server:
+            await cli.use(server).ask("go")
+            assert server_of_web.connections == 1
+            if by_file:
+                settings["permissions"] = {"deny": [denied]}
+                (cli.home / "settings.json").write_text(json.dumps(settings))
+            await cli.ask("go", *(() if by_file else ("--deny-tool", denied)))
+    assert server_of_web.connections == 1
+
+
 async def test_events_say_whether_a_command_ran_in_the_sandbox(cli: Cli) -> None:
     view = {"name": "view", "arguments": {"path": "."}}
     replies = [{"tools": [bash("true"), view]}, "done"] * 2

@@ -3,7 +3,7 @@
 import hashlib
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from urllib.parse import urlsplit
 
 import msgspec
@@ -127,6 +127,8 @@ def build_sandbox_policy(
     def resolve(paths: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(context.workspace.resolve(path) for path in paths)
 
+    deny = (*parse_rules(options.permissions.deny), *context.rules.deny)
+    denied_hosts = (*settings.denied_hosts, *hosts_of(deny, whole=False))
     git = find_git(options.cwd)
     repository = (git.folder, git.common) if git else ()
     home = context.home
@@ -139,8 +141,8 @@ def build_sandbox_policy(
         own=(home.config, home.state) if home else (),
         session=(context.folder.files, os.path.join(context.folder.path, "plan.md")),
         temp=temp_folder(context.workspace.child_env) if options.permissions.temp_dir else "",
-        network=settings.network == "on" and not settings.denied_hosts,
-        hosts=find_hosts(options, settings),
+        network=settings.network == "on" and not denied_hosts,
+        hosts=find_hosts(options, settings, denied_hosts),
     )
 
 
@@ -162,17 +164,18 @@ def find_denied_files(context: SessionContext, options: SessionOptions) -> list[
     return denied
 
 
-def find_hosts(options: SessionOptions, settings: SandboxSettings) -> HostList | None:
+def find_hosts(
+    options: SessionOptions, settings: SandboxSettings, denied: Sequence[str]
+) -> HostList | None:
     """Return the hosts that settings and URL rules of flags allow; None if no list applies.
 
     A rule for some paths of a host does not allow the host, since a tunnel to it has no paths.
     """
     everything = ("*:*",) if settings.network == "on" else ()
-    given = options.permissions
-    allowed = (*settings.allowed_hosts, *everything, *hosts_of(given.allow, whole=True))
-    if not allowed or (settings.network == "on" and not settings.denied_hosts):
+    named = hosts_of(parse_rules(options.permissions.allow), whole=True)
+    allowed = (*settings.allowed_hosts, *everything, *named)
+    if not allowed or (settings.network == "on" and not denied):
         return None
-    denied = (*settings.denied_hosts, *hosts_of(given.deny, whole=False))
     try:
         return build_list(allowed, denied)
     except ValueError as error:
@@ -182,12 +185,10 @@ def find_hosts(options: SessionOptions, settings: SandboxSettings) -> HostList |
         ) from None
 
 
-def hosts_of(rules: tuple[str, ...], *, whole: bool) -> list[str]:
+def hosts_of(rules: Sequence[Rule], *, whole: bool) -> list[str]:
     """Return the hosts of URL rules; `whole` skips rules for some paths of a host."""
-    if not any(rule.startswith("url") for rule in rules):
-        return []
     found = []
-    for rule in parse_rules(rules):
+    for rule in rules:
         pattern = parse_pattern(rule.argument or "*") if rule.kind == "url" else None
         if pattern is None or (whole and (pattern.path != "/" or pattern.host == "*")):
             continue
