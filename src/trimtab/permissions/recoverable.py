@@ -14,6 +14,7 @@ from trimtab.permissions.shell.programs.carriers import is_carrier
 from trimtab.permissions.shell.programs.destruction import FOUND, RECURSIVE, REVERSIBLE
 from trimtab.permissions.shell.verdict.analyse import analyse
 from trimtab.permissions.shell.verdict.analysis import Analysis, Found
+from trimtab.permissions.tracked_files import find_root, is_tracked
 
 MAX_ENTRIES = 10_000
 """The number of entries of folders that are looked at; more are asked about."""
@@ -23,13 +24,13 @@ MAX_BYTES = 512 * 1024 * 1024
 REGENERATED = frozenset(
     (
         *("node_modules", "bower_components", "__pycache__", ".venv", "venv", ".tox", ".nox"),
-        *("target", "dist", "build", "out", "coverage", "htmlcov", ".coverage", ".gradle"),
-        *(".next", ".nuxt", ".svelte-kit", ".turbo", ".parcel-cache", ".angular", ".cache"),
+        *(".next", ".nuxt", ".svelte-kit", ".turbo", ".parcel-cache", ".angular", ".gradle"),
         *(".pytest_cache", ".mypy_cache", ".ruff_cache", ".eggs", ".dart_tool", "DerivedData"),
     )
 )
 """Names of folders that the tools of a project make again, whatever their size."""
-
+OUTPUTS = frozenset(("target", "dist", "build", "out", "coverage", "htmlcov"))
+"""Names of such folders that sources may have as well: git must know no file of them."""
 _PATTERN = re.compile(r"[*?\[]")
 _SHELLS = ("bash", "sh")
 _DELETERS = frozenset(("rm", "find", "gfind", "git"))
@@ -54,9 +55,9 @@ def find_at_risk(text: str, policy: Policy, interpreter: str) -> list[str] | Non
     if {*analysis.destructive} != {RECURSIVE}:
         return []
     places = [resolve(found) for path in analysis.deleted for found in _expand(path)]
-    kept = [path for path in places if os.path.basename(path) not in REGENERATED]
-    inside = [path for path in kept if is_inside(path, policy.undone)]
-    return [path for path in inside if os.path.lexists(path)] or None
+    inside = [path for path in places if is_inside(path, policy.undone)]
+    there = [path for path in inside if os.path.lexists(path)]
+    return [path for path in there if not _is_made_again(path)] or None
 
 
 def _can_be_undone(analysis: Analysis, policy: Policy) -> bool:
@@ -69,13 +70,11 @@ def _can_be_undone(analysis: Analysis, policy: Policy) -> bool:
     # The folder in which find begins may be the whole: a name narrows what it deletes.
     started = analysis.reads if FOUND in analysis.destructive else ()
     paths = {*analysis.deleted, *analysis.touched, *analysis.reads}.difference(started)
-    kept = all(_is_kept(path, policy) for path in paths)
-    kept = kept and not any(is_guarded(path, policy) for path in analysis.deleted)
-    return (
-        kept
-        and all(is_inside(path, policy.undone) for path in started)
-        and (_are_kept(analysis.deleted))
-    )
+    if not all(is_inside(path, policy.undone) for path in started):
+        return False
+    if any(is_guarded(path, policy) for path in analysis.deleted):
+        return False
+    return all(_is_kept(path, policy) for path in paths) and _are_kept(analysis.deleted)
 
 
 def _works_here(found: Found, policy: Policy) -> bool:
@@ -119,7 +118,7 @@ def _are_kept(paths: Iterable[str]) -> bool:
     """Return True if the files below some paths are few and small enough for undo to keep."""
     left, room = MAX_ENTRIES, MAX_BYTES
     there = (found for path in paths for found in _expand(path))
-    folders = [path for path in there if os.path.basename(path.rstrip("/")) not in REGENERATED]
+    folders = [path for path in there if not _is_made_again(path.rstrip("/"))]
     for folder in folders:  # grows on the way
         try:
             with os.scandir(folder) as entries:
@@ -140,6 +139,14 @@ def _are_kept(paths: Iterable[str]) -> bool:
         except OSError:
             return False
     return True
+
+
+def _is_made_again(path: str) -> bool:
+    """Return True for a folder that the tools of a project make again."""
+    name = os.path.basename(path)
+    if name not in OUTPUTS:
+        return name in REGENERATED
+    return find_root(path) is not None and not is_tracked(path)
 
 
 def _expand(path: str) -> Iterable[str]:

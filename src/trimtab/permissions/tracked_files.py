@@ -25,7 +25,7 @@ def prints_recorded(analysis: Analysis) -> bool:
 
 def is_tracked(path: str) -> bool:
     """Return True if the index of a repository has a file; files of the past only are not found."""
-    folder = _find_root(path)
+    folder = find_root(path)
     if folder is None:
         return False
     try:
@@ -46,11 +46,12 @@ def find_recorded(analysis: Analysis, cwd: str) -> Iterator[str]:
             _, colon, path = word.partition(":")
             if colon and path:
                 yield os.path.join(cwd, path)
-                if (root := _find_root(cwd)) is not None:
+                if (root := find_root(cwd)) is not None:
                     yield os.path.join(root, path)
 
 
-def _find_root(folder: str) -> str | None:
+def find_root(folder: str) -> str | None:
+    """Return the repository around a path, or None."""
     while not os.path.lexists(os.path.join(folder, ".git")):
         parent = os.path.dirname(folder)
         if parent == folder:

@@ -187,8 +187,8 @@ async def test_a_hook_without_an_answer_leaves_it_to_the_person() -> None:
     ("command", "at_risk"),
     [
         ("rm -rf old", ["old"]),
-        ("rm -rf old dist missing", ["old"]),
-        ("rm -rf dist", None),
+        ("rm -rf old .venv missing", ["old"]),
+        ("rm -rf .venv", None),
         ("rm -rf o*", ["old"]),
         ("git stash drop", []),
         ("rm -rf old && git reset --hard", []),
@@ -199,7 +199,7 @@ async def test_a_hook_without_an_answer_leaves_it_to_the_person() -> None:
 async def test_a_rule_lets_a_command_destroy_only_what_undo_surely_brings_back(
     tmp_path: Path, command: str, at_risk: list[str] | None, kept: bool | None
 ) -> None:
-    for name in ("old", "dist"):
+    for name in ("old", ".venv"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "a").touch()
     policy = msgspec.structs.replace(

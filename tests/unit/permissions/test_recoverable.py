@@ -5,10 +5,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from gitkit import git, make_repository
 from permissionkit import POLICY, rules
 from trimtab.contracts.permission import Policy
 from trimtab.permissions.decide_shell import decide_shell
-from trimtab.permissions.recoverable import MAX_ENTRIES, MAX_FILE
+from trimtab.permissions.recoverable import MAX_ENTRIES, MAX_FILE, find_at_risk
 
 MORE = ("shell(git:*)", "shell(find)", "shell(chroot)", "shell(npm:*)")
 
@@ -131,9 +132,35 @@ def test_files_that_undo_would_not_keep_are_asked_about(policy: Policy) -> None:
         file.truncate(MAX_FILE + 1)
     assert decide_shell("rm -rf old", policy).verdict == "ask"
     assert decide_shell("rm -rf old/*", policy).verdict == "ask"
-    large.rename(Path(policy.cwd) / "old/moved")
-    (Path(policy.cwd) / "old").rename(Path(policy.cwd) / "dist")
-    assert decide_shell("rm -rf dist", policy).verdict == "allow", "the project makes it again"
+    large.unlink()
+    assert decide_shell("rm -rf old", policy).verdict == "allow"
+
+
+@pytest.mark.parametrize(
+    ("name", "repository", "tracked", "made_again"),
+    [
+        ("node_modules", False, False, True),
+        (".venv", True, True, True),
+        ("dist", True, False, True),
+        ("dist", True, True, False),
+        ("dist", False, False, False),
+        ("data", True, False, False),
+    ],
+)
+def test_a_folder_that_tools_make_again_needs_no_copy(
+    policy: Policy, name: str, repository: bool, tracked: bool, made_again: bool
+) -> None:
+    folder = Path(policy.cwd) / name
+    folder.mkdir()
+    with (folder / "large").open("wb") as file:
+        file.truncate(MAX_FILE + 1)
+    if repository:
+        make_repository(Path(policy.cwd))
+    if tracked:
+        git(Path(policy.cwd), "add", "-f", name)
+    verdict = decide_shell(f"rm -rf {name}", policy).verdict
+    assert verdict == ("allow" if made_again else "ask")
+    assert find_at_risk(f"rm -rf {name}", policy, "bash") is None, "nothing waits for undo"
 
 
 def test_a_folder_too_large_to_be_looked_at_is_asked_about(policy: Policy) -> None:
