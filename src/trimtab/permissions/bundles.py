@@ -37,7 +37,7 @@ class Bundle(msgspec.Struct, frozen=True):
     title: str
     rules: tuple[str, ...]
     parts: tuple[str, ...] = ()
-    """What it is made of, in words for the person, if the rules are too many to list."""
+    """Its parts, in words for the person, if the rules are too many to list."""
 
 
 FILES = Bundle("every change of files here", ("write",))

@@ -8,7 +8,7 @@ from trimtab.workspace.sandbox.watched_secrets import WatchedSecrets
 
 ROOT_MAY = ("DAC_OVERRIDE", "DAC_READ_SEARCH")
 SETTINGS = WatchedSecrets("/etc")
-"""What /etc holds that not everybody may read."""
+"""The files of /etc that not everybody may read."""
 LINKS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 
 

@@ -75,7 +75,7 @@ class Variables:
         self._script = script
         self._surroundings = surroundings
         self._inherited = separators
-        """What may separate words besides blanks, set by the script around; None if not known."""
+        """Separators of words besides blanks, set by the script around; None if not known."""
         self._moves = any(_may_move(command) for command in script.commands)
         self._resolving: set[str] = set()
         self._known: dict[str, list[str] | None] = {}
@@ -255,7 +255,7 @@ class Variables:
         return [Argument(text, pattern, many) for text in texts]
 
     def _find_printed(self, program: str) -> list[str] | None:
-        """What a command prints that stands for a piece of a word, if that is known."""
+        """Return the output of a command that stands for a piece of a word, if that is known."""
         if program == "mktemp":
             return [FRESH]
         here = self._surroundings.get("PWD")

@@ -68,7 +68,7 @@ class _Sed:
         self._skip(" \t")
 
     def _read_until(self, delimiter: str, *, brackets: bool = True) -> None:
-        """ClosedSession the next delimiter that is not escaped or in a bracket expression."""
+        """Skip past the next delimiter that is not escaped or in a bracket expression."""
         while (character := self.text[self.pos]) != delimiter:
             if character == "\\":
                 self.pos += 1

@@ -98,7 +98,7 @@ class Reading(msgspec.Struct):
     runs: bool = False
     """True if one of the hazards runs something that is not named as a command."""
     carried: list[str] = []
-    """What these hazards are about: texts that may hold commands."""
+    """Texts that these hazards are about, and that may hold commands."""
 
     def has(self, *names: str) -> bool:
         return any(name in self.values for name in names)

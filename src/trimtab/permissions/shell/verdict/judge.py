@@ -101,7 +101,7 @@ class Judge:
         self._doubtful = False
         """True if the command being judged only reads unless an unknown word is an option."""
         self._separators: Sequence[str] | None = ()
-        """What scripts have words separated by, which those in the same shell inherit."""
+        """The separators of words that scripts set, and that others in the same shell inherit."""
 
     def read(self, text: str, *, inherits: bool = False) -> None:
         """Judge every command of a script; one that `inherits` runs in the shell of the last.
