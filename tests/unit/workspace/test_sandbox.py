@@ -98,6 +98,16 @@ async def test_no_connection_leaves_the_sandbox(bench: Bench, backend: Backend) 
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+async def test_settings_of_the_kernel_cannot_be_changed(bench: Bench, backend: Backend) -> None:
+    confine(bench, backend)
+    path = Path("/proc/sys/kernel/core_pattern")
+    before = path.read_bytes()
+    text = await bench.bash(f"cat {path} | tee {path} > /dev/null")
+    assert "Permission denied" in text or "Read-only file system" in text
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 async def test_ways_out_are_closed(bench: Bench, backend: Backend) -> None:
     confine(bench, backend)
     text = await bench.bash(

@@ -1,6 +1,5 @@
 """Arguments for bubblewrap: a file system in which only the policy's paths are writable."""
 
-import ctypes
 import os
 import stat
 import sys
@@ -10,7 +9,7 @@ from contextlib import suppress
 import msgspec
 
 from trimtab.workspace.sandbox.deeper import find_deeper, find_modules
-from trimtab.workspace.sandbox.landlock import check
+from trimtab.workspace.sandbox.mounts import NO_DEVICES, NO_SET_ID, READ_ONLY, MountNamespace
 from trimtab.workspace.sandbox.policy import GIT_PARTS, SandboxPolicy, find_git, find_protected
 from trimtab.workspace.sandbox.policy import existing as existing_ones
 
@@ -24,10 +23,6 @@ FOLDERS = frozenset(
     )
 )
 """Protected names of folders."""
-NEW_NAMESPACE = 0x20000
-BIND, RECURSIVE, PRIVATE, REMOUNT = 4096, 16384, 1 << 18, 32
-READ_ONLY, NO_DEVICES = 1, 2 | 4
-"""For a mount: not writable; neither devices nor programs with other rights count."""
 SOCKETS = ("tmux-", "ssh-", ".X11-unix", ".ICE-unix", "dbus-", "screen")
 """Names of sockets in the temp directory through which programs outside accept commands."""
 
@@ -69,7 +64,7 @@ def frame(policy: SandboxPolicy, program: str) -> Frame:
     add(("--cap-drop", "ALL"))
     if os.geteuid() == 0:
         add(word for name in ROOT_MAY for word in ("--cap-add", f"CAP_{name}"))
-    add(("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"))
+    add(("--ro-bind", "/", "/", "--dev", "/dev", *mount_proc()))
     hide_sockets(made, policy)
     for path in existing_ones((*policy.roots, *policy.writable)):
         add(("--bind", path, path))
@@ -84,6 +79,12 @@ def frame(policy: SandboxPolicy, program: str) -> Frame:
     if not policy.network:
         made.covers += [("/dev/null", path) for path in listening_sockets()]
     return made
+
+
+def mount_proc() -> list[str]:
+    """Return the arguments that show processes. Root may not change settings of the kernel."""
+    settings = ["--ro-bind-try", "/proc/sys", "/proc/sys"] if os.geteuid() == 0 else []
+    return ["--proc", "/proc", *settings]
 
 
 def hide_sockets(made: Frame, policy: SandboxPolicy) -> None:
@@ -239,13 +240,10 @@ def mount_covers(covers: Iterable[tuple[str, str]]) -> None:
 
     What is started from the thread then finds them in place: bubblewrap carries them over.
     """
-    libc = ctypes.CDLL(None, use_errno=True)
-    check(libc.unshare(NEW_NAMESPACE))
-    check(libc.mount(b"none", b"/", None, RECURSIVE | PRIVATE, None))
+    namespace = MountNamespace()
     for source, target in covers:
         if not os.path.lexists(target):
             os.makedirs(os.path.dirname(target), exist_ok=True)
             os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o444))
-        path = os.fsencode(target)
-        check(libc.mount(os.fsencode(source), path, None, BIND | RECURSIVE, None))
-        check(libc.mount(None, path, None, BIND | REMOUNT | READ_ONLY | NO_DEVICES, None))
+        namespace.bind(source, target)
+        namespace.restrict(target, READ_ONLY | NO_SET_ID | NO_DEVICES)

@@ -193,7 +193,7 @@ class Confinement:
                 reason = f"Landlock, which the sandbox needs, failed ({error.strerror})"
                 raise OSError(error.errno, f"{reason}; {REMEDY}") from error
 
-        return spawn_bound(bind, start)
+        return spawn_bound(bind, start.spawn)
 
 
 def spawn_framed(start: Start, frame: bubblewrap.Frame, fds: Sequence[int]) -> int:
@@ -202,30 +202,32 @@ def spawn_framed(start: Start, frame: bubblewrap.Frame, fds: Sequence[int]) -> i
         with suppress(OSError):  # not in a container without that right
             return spawn_bound(
                 lambda: bubblewrap.mount_covers(frame.covers),
-                start,
-                frame.list_arguments(mounted=True),
-                fds,
+                lambda: start.spawn(frame.list_arguments(mounted=True), fds),
             )
     return start.spawn(frame.list_arguments(), fds)
 
 
-def spawn_bound(
-    bind: Callable[[], None],
-    start: Start,
-    prefix: Sequence[str] = (),
-    pass_fds: Sequence[int] = (),
-) -> int:
+def spawn_bound(bind: Callable[[], None], spawn: Callable[[], int]) -> int:
     """Start from a thread that confines itself first: only its children inherit that."""
+
+    def work() -> int:
+        bind()
+        return spawn()
+
+    return run_apart(work)
+
+
+def run_apart(work: Callable[[], int]) -> int:
+    """Run a function in a thread of its own, which it may change for good."""
     outcome: list[int | BaseException] = []
 
-    def work() -> None:
+    def run() -> None:
         try:
-            bind()
-            outcome.append(start.spawn(prefix, pass_fds))
+            outcome.append(work())
         except BaseException as error:  # passed to the caller, who waits
             outcome.append(error)
 
-    thread = threading.Thread(target=work)
+    thread = threading.Thread(target=run)
     thread.start()
     thread.join()
     if isinstance(outcome[0], BaseException):

@@ -7,8 +7,10 @@ of the person's tools, writes to a temp folder of its own, and has no network.
 
 import asyncio
 import os
+import resource
 import shutil
 import signal
+import stat
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -25,6 +27,7 @@ from trimtab.workspace.sandbox.fence_policy import (
     list_except,
     read_only_environment,
 )
+from trimtab.workspace.sandbox.prepared_mounts import PreparedMounts
 
 FenceBackend = Literal["landlock", "bubblewrap", "seatbelt"]
 
@@ -47,8 +50,9 @@ TEMP = landlock.ALL & ~(1 | 1 << 6 | 1 << 9 | 1 << 11 | 1 << 15)
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 
 LIMITS = (
-    'ulimit -c 0; ulimit -f "$1"; ulimit -t "$2"; ulimit -d "$3" 2>/dev/null; '
-    '{ ulimit -u "$4" || ulimit -p "$4"; } 2>/dev/null; shift 4; exec "$@"'
+    'ulimit -c "$1"; ulimit -f "$(($2 / 512))"; ulimit -t "$3"; '
+    'ulimit -d "$(($4 / 1024))" 2>/dev/null; '
+    '{ ulimit -u "$5" || ulimit -p "$5"; } 2>/dev/null; shift 5; exec "$@"'
 )
 """A script for /bin/sh; bash and dash have different letters for the number of processes."""
 
@@ -71,16 +75,13 @@ class Fence:
         self._ruleset = -1
         self._listed: dict[str, int] = {}
         self._filter = b""
+        self._mounts = PreparedMounts(policy)
 
     def spawn(self, start: Start) -> tuple[int, Callable[[], None]]:
         """Start it; return its process id and a function to call at its end. Raises `OSError`."""
         os.makedirs(self.policy.temp, mode=0o700, exist_ok=True)
         temp = tempfile.mkdtemp(dir=self.policy.temp)
-        start = msgspec.structs.replace(
-            start,
-            argv=[*limit_prefix(), *start.argv],
-            env=read_only_environment(start.env, temp),
-        )
+        start = msgspec.structs.replace(start, env=read_only_environment(start.env, temp))
         try:
             pid = self._spawn(start, temp)
         except BaseException:
@@ -97,6 +98,7 @@ class Fence:
     def _spawn(self, start: Start, temp: str) -> int:
         if self.backend == "bubblewrap":
             return self._wrap(start, temp)
+        start = msgspec.structs.replace(start, argv=[*limit_prefix(), *start.argv])
         if self.backend == "seatbelt":
             profile = seatbelt.build_profile(self.policy, temp, start.opener[-1:])
             return start.spawn([self._program, "-p", profile])
@@ -109,7 +111,8 @@ class Fence:
             ruleset = self._keep_ruleset()
         try:
             return spawn_bound(
-                lambda: landlock.enter(ruleset, self._build_filter(), OWN_CAPABILITIES), start
+                lambda: landlock.enter(ruleset, self._build_filter(), OWN_CAPABILITIES),
+                start.spawn,
             )
         finally:
             if start.opener:
@@ -151,15 +154,45 @@ class Fence:
         return self._filter
 
     def _wrap(self, start: Start, temp: str) -> int:
-        fd = memory_file(self._build_filter())
+        """Start bubblewrap, as root with mounts that are there already.
+
+        A command with a terminal gets its own mounts, for which its terminal can still be opened.
+        """
+        if self._mounts.serves(self._program) and not start.opener:
+            with suppress(OSError):  # not in a container without that right
+                self._mounts.prepare()
+                argv = self._mounts.list_arguments()
+                return spawn_bound(self._mounts.enter, lambda: self._start_wrapped(start, argv))
+        return self._start_wrapped(start, fence_bubblewrap.list_arguments(self.policy, temp))
+
+    def _start_wrapped(self, start: Start, argv: Sequence[str]) -> int:
+        """Start bubblewrap, limit it, and only then give it its arguments.
+
+        It reads them from a pipe before it starts anything, so whatever it starts is limited, too.
+        """
+        filter_fd = memory_file(self._build_filter())
+        reading, writing = os.pipe()
         try:
-            argv = fence_bubblewrap.frame(self.policy, self._program, temp)
-            return start.spawn([*argv, "--seccomp", str(fd), "--chdir", start.cwd, "--"], [fd])
+            argv = [*argv, "--seccomp", str(filter_fd), "--chdir", start.cwd]
+            prefix = [self._program, "--args", str(reading), "--"]
+            limited = may_limit(self._program)
+            pid = start.spawn([*prefix, *(() if limited else limit_prefix())], [reading, filter_fd])
+            try:
+                if limited:
+                    limit(pid)
+                os.write(writing, b"".join(os.fsencode(word) + b"\0" for word in argv))
+            except OSError:
+                process_tracking.send(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+                raise
+            return pid
         finally:
-            os.close(fd)
+            for fd in (filter_fd, reading, writing):
+                os.close(fd)
 
     def close(self) -> None:
-        """Release the ruleset. Commands that are running stay fenced."""
+        """Release ruleset and mounts. Commands that are running stay fenced."""
+        self._mounts.close()
         if self._ruleset >= 0:
             os.close(self._ruleset)
             self._ruleset = -1
@@ -204,10 +237,33 @@ class Watch:
         return len(process_tracking.processes_of(self._tag, self._pid, recent=True))
 
 
+def list_limits() -> dict[int, int]:
+    """Return the limits of a command by their kind."""
+    return {
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_FSIZE: MAX_FILE,
+        resource.RLIMIT_CPU: MAX_CPU_SECONDS,
+        resource.RLIMIT_DATA: MAX_BYTES,
+        resource.RLIMIT_NPROC: find_process_limit(),
+    }
+
+
 def limit_prefix() -> list[str]:
     """Return a program that sets the limits of a command and executes it."""
-    limits = (MAX_FILE // 512, MAX_CPU_SECONDS, MAX_BYTES // 1024, find_process_limit())
-    return ["/bin/sh", "-c", LIMITS, "sh", *map(str, limits)]
+    return ["/bin/sh", "-c", LIMITS, "sh", *map(str, list_limits().values())]
+
+
+def may_limit(program: str) -> bool:
+    """Return True if a process that runs a program can be limited by whoever started it."""
+    return os.geteuid() == 0 or not os.stat(program).st_mode & (stat.S_ISUID | stat.S_ISGID)
+
+
+def limit(pid: int) -> None:
+    """Set the limits of a process that waits. Raises `OSError`."""
+    for kind, most in list_limits().items():
+        _, hard = resource.prlimit(pid, kind)
+        allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.prlimit(pid, kind, (allowed, allowed))
 
 
 def find_process_limit() -> int:

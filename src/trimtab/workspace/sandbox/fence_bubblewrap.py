@@ -1,49 +1,86 @@
-"""Arguments for bubblewrap that make it a fence: a file system of read-only parts."""
+"""Bubblewrap as a fence: a file system of read-only parts.
+
+The network needs no namespace: the filter of system calls refuses sockets, and programs that show
+the network (`ip`, `ss`) show that of the machine.
+"""
 
 import os
 from collections.abc import Sequence
+from functools import lru_cache
 
+from trimtab.workspace.sandbox.bubblewrap import mount_proc
 from trimtab.workspace.sandbox.fence_policy import FencePolicy, is_below
 from trimtab.workspace.sandbox.watched_secrets import WatchedSecrets
 
+NAMESPACES = (
+    *("--unshare-user-try", "--unshare-ipc", "--unshare-pid", "--unshare-uts"),
+    "--unshare-cgroup-try",
+)
 ROOT_MAY = ("DAC_OVERRIDE", "DAC_READ_SEARCH")
 SETTINGS = WatchedSecrets("/etc")
 """The files of /etc that not everybody may read."""
+DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/tty")
+DEVICE_LINKS = {
+    "/dev/random": "urandom",
+    "/dev/fd": "/proc/self/fd",
+    "/dev/stdin": "/proc/self/fd/0",
+    "/dev/stdout": "/proc/self/fd/1",
+    "/dev/stderr": "/proc/self/fd/2",
+}
 LINKS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 
 
-def frame(policy: FencePolicy, program: str, temp: str) -> list[str]:
-    """Return the arguments to start a command. Later mounts cover earlier ones."""
-    argv = [program, "--unshare-all", "--cap-drop", "ALL", "--die-with-parent"]
-    if os.geteuid() == 0:
-        argv += [word for name in ROOT_MAY for word in ("--cap-add", f"CAP_{name}")]
-    readable = [path for path in policy.readable if not is_below(path, "/proc")]
-    if "/" in readable:
-        argv += ["--ro-bind", "/", "/"]
-        readable = []
-    argv += [word for path in LINKS if os.path.islink(path) for word in link(path)]
-    # Every mount takes its time: /etc is shown as a whole, and its secrets are covered.
-    readable = ["/etc", *(path for path in readable if not is_below(path, "/etc"))]
-    paths = sorted(dict.fromkeys((*readable, *policy.programs)))
-    for path in drop_nested(paths):
-        argv += ["--ro-bind", path, path]
+def list_arguments(policy: FencePolicy, temp: str) -> list[str]:
+    """Return bubblewrap's arguments for a command. Later mounts cover earlier ones."""
+    argv = list_rights()
+    for path in list_parts(policy):
+        argv += ["--ro-bind-try", path, path]
     for path in SETTINGS.find():
         argv += cover(path)
-    argv += ["--dev", "/dev", "--proc", "/proc"]
-    argv += ["--bind", temp, temp]
+    argv += ["--tmpfs", "/dev"]
+    for path in DEVICES:
+        argv += ["--dev-bind", path, path]
+    for target, path in (*list_links(policy), *((to, path) for path, to in DEVICE_LINKS.items())):
+        argv += ["--symlink", target, path]
+    argv += ["--remount-ro", "/dev", *mount_proc(), "--bind", temp, temp]
     for path in policy.denied:
         argv += cover(path)
+    return [*argv, "--remount-ro", "/"]
+
+
+def list_rights() -> list[str]:
+    """Return the arguments other than mounts."""
+    argv = [*NAMESPACES, "--cap-drop", "ALL"]
+    if os.geteuid() == 0:
+        argv += [word for name in ROOT_MAY for word in ("--cap-add", f"CAP_{name}")]
     return argv
+
+
+@lru_cache(maxsize=4)
+def list_parts(policy: FencePolicy) -> list[str]:
+    """Return what is mounted: / if everything may be read.
+
+    Every mount takes its time: /etc is shown as a whole, and its secrets are covered.
+    """
+    if "/" in policy.readable:
+        return ["/"]
+    readable = [path for path in policy.readable if not is_below(path, "/proc")]
+    readable = ["/etc", *(path for path in readable if not is_below(path, "/etc"))]
+    return drop_nested(sorted(dict.fromkeys((*readable, *policy.programs))))
+
+
+@lru_cache(maxsize=4)
+def list_links(policy: FencePolicy) -> list[tuple[str, str]]:
+    """Return the links of the root directory that programs rely on: target and path."""
+    if "/" in policy.readable:  # they are there
+        return []
+    return [(os.readlink(path), path) for path in LINKS if os.path.islink(path)]
 
 
 def cover(path: str) -> list[str]:
     if os.path.isdir(path):
         return ["--perms", "0000", "--tmpfs", path, "--remount-ro", path]
     return ["--ro-bind", "/dev/null", path] if os.path.exists(path) else []
-
-
-def link(path: str) -> list[str]:
-    return ["--symlink", os.readlink(path), path]
 
 
 def drop_nested(paths: Sequence[str]) -> list[str]:

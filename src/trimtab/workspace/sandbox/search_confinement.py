@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from trimtab.workspace.checked_open import open_exact
 from trimtab.workspace.sandbox import landlock
@@ -26,7 +27,8 @@ class SearchConfinement:
         """Start it; return its process id and a function to call at its end. Raises `OSError`."""
         descriptors = list(self._open_all())
         try:
-            return spawn_bound(lambda: landlock.restrict_reading(descriptors), start), lambda: None
+            bind = partial(landlock.restrict_reading, descriptors)
+            return spawn_bound(bind, start.spawn), lambda: None
         finally:
             for fd in descriptors:
                 os.close(fd)

@@ -5,7 +5,6 @@ files are covered in a namespace of the command. Landlock can only allow, so wit
 readable either that a command creates beside a denied one.
 """
 
-import ctypes
 import os
 import shutil
 import subprocess
@@ -16,16 +15,9 @@ from functools import cache
 from typing import Literal
 
 from trimtab.workspace.sandbox import landlock, seccomp
-from trimtab.workspace.sandbox.bubblewrap import (
-    BIND,
-    NEW_NAMESPACE,
-    PRIVATE,
-    READ_ONLY,
-    RECURSIVE,
-)
 from trimtab.workspace.sandbox.confinement import Start, spawn_bound
 from trimtab.workspace.sandbox.fence_policy import list_except
-from trimtab.workspace.sandbox.landlock import check
+from trimtab.workspace.sandbox.mounts import MountNamespace
 
 ShieldBackend = Literal["mounts", "bubblewrap", "landlock"]
 BACKENDS: Sequence[ShieldBackend] = ("mounts", "bubblewrap", "landlock")
@@ -45,7 +37,7 @@ class Shield:
         if self.backend == "bubblewrap":
             return start.spawn([*self._frame(), "--chdir", start.cwd, "--"]), lambda: None
         bind = self._cover if self.backend == "mounts" else self._restrict
-        return spawn_bound(bind, start), lambda: None
+        return spawn_bound(bind, start.spawn), lambda: None
 
     def _paths(self) -> list[str]:
         """Return the denied paths that exist; a link is covered where it leads."""
@@ -64,14 +56,9 @@ class Shield:
 
     def _cover(self) -> None:
         """Cover the paths in a mount namespace of the calling thread."""
-        libc = ctypes.CDLL(None, use_errno=True)
-        check(libc.unshare(NEW_NAMESPACE))
-        check(libc.mount(b"none", b"/", None, RECURSIVE | PRIVATE, None))
-        for path in map(os.fsencode, self._paths()):
-            if os.path.isdir(path):
-                check(libc.mount(b"none", path, b"tmpfs", READ_ONLY, b"mode=0000,size=4k"))
-            else:
-                check(libc.mount(b"/dev/null", path, None, BIND, None))
+        namespace = MountNamespace()
+        for path in self._paths():
+            namespace.cover(path)
 
     def _restrict(self) -> None:
         readable, _ = list_except(["/"], self._paths())

@@ -136,6 +136,23 @@ async def test_a_temp_folder_is_private_to_one_command(fenced: Fenced) -> None:
     assert os.listdir(f"{fenced.bench.files}/temp") == []
 
 
+@every_backend
+@pytest.mark.parametrize("name", ["hostname", "core_pattern"])
+async def test_a_fenced_command_changes_no_setting_of_the_kernel(fenced: Fenced, name: str) -> None:
+    path = Path("/proc/sys/kernel", name)
+    before = path.read_bytes()
+    text = await fenced.run(f"cat {path} | tee {path} > /dev/null")
+    assert "Permission denied" in text or "Read-only file system" in text
+    assert path.read_bytes() == before
+
+
+@every_backend
+async def test_what_is_printed_of_the_network_is_that_of_the_machine(fenced: Fenced) -> None:
+    assert await fenced.run("cat /proc/net/dev | wc -l") == (
+        f"{len(Path('/proc/net/dev').read_text().splitlines())}\n[0]"
+    )
+
+
 @pytest.mark.parametrize("fenced", BACKENDS[:1], indirect=True)
 @pytest.mark.parametrize(
     "command",
