@@ -95,7 +95,9 @@ def fit_object(
             continue
         fitted[name] = fit(properties[name], item, f"{path}.{name}" if path else name, problems)
     for name in required:
-        if name not in fitted:
+        if name not in fitted and "default" in properties.get(name, {}):
+            fitted[name] = properties[name]["default"]
+        elif name not in fitted:
             inner = f"{path}.{name}" if path else name
             problems.append(Problem(f'"{inner}": Required', expectation(properties.get(name, {}))))
     return fitted

@@ -261,3 +261,12 @@ def test_unknown_fields_are_kept_only_if_the_schema_says_so(
 @pytest.mark.parametrize("half", ["\\ud83d", "\\ud83dx", "\\ude00"])
 def test_half_of_a_surrogate_pair_is_called_that(half: str) -> None:
     assert "surrogate" in refuse(f'{{"path": "{half}"}}').text
+
+
+def test_what_is_required_and_has_a_default_may_be_left_out() -> None:
+    from trimtab.tools.schema import Problem, fit
+
+    schema = {"properties": {"a": {"type": "string", "default": ""}}, "required": ["a", "b"]}
+    problems: list[Problem] = []
+    assert fit(schema, {"a": None}, "", problems) == {"a": ""}
+    assert [problem.short for problem in problems] == ['"b": Required']

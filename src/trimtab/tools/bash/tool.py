@@ -25,6 +25,7 @@ class Bash:
                 "description": {
                     "type": "string",
                     "description": "What it does, in a few words, for the person who watches",
+                    "default": "",
                 },
                 "mode": {"type": "string", "enum": ["sync", "async"]},
                 "shellId": {"type": "string", "description": "A name for the command, if wanted"},
