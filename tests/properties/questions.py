@@ -9,11 +9,18 @@ for each, in the order of their names, with a line `{"command", "cwd"}` for each
 perhaps a folder `PROJECT` with the manifests of the project. With `--together` they are sessions of
 one person, who approves for every project, with `--confined` of one whose commands run in a sandbox
 with `autoAllow`. There a command that needs the network, or more of the machine than the sandbox
-has, costs a question as well.
+has, costs a question as well. With `--narrow` the person takes no commands that belong together.
+
+Commands are judged, not run. As root, the folders that they name are made first, in a copy of the
+file system that vanishes; else a folder that this machine does not have is taken for a file.
 """
 
+import ctypes
+import os
 import re
+import shutil
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby
@@ -38,6 +45,8 @@ from trimtab.permissions.sandbox_bypass import (
     runs_outside,
 )
 from trimtab.permissions.shell.verdict.analysis import Analysis
+from trimtab.workspace.sandbox.landlock import check
+from trimtab.workspace.sandbox.mounts import MountNamespace
 
 MOST = 5.0
 TEMP = "/tmp"
@@ -63,6 +72,8 @@ HOSTS = (
 """Commands that connect to a host, which is asked about once."""
 OWN_HOSTS = {"the git server", "api.github.com"}
 """Hosts that the remote of a project implies: one answer allows them, and its registries."""
+PATH = re.compile(r"""(?<![^\s"'=:;|&(<>])((?:cd|find|-C) +)?([~/][\w./@+-]*)""")
+"""A path that is written in full, and what makes it a folder."""
 BEYOND = re.compile(r"ssh|scp|sudo|docker.*|brew|kill|pkill|railway|psql|claude|systemctl")
 """Programs that need what no sandbox gives them: keys, services, other processes."""
 
@@ -86,8 +97,10 @@ class Project(msgspec.Struct):
 class Person:
     """Somebody who allows for always what can be allowed so."""
 
-    def __init__(self, start: Policy, project: Project) -> None:
+    def __init__(self, start: Policy, project: Project, *, narrow: bool = False) -> None:
+        """`narrow` if commands that belong together are not taken."""
         self.policy = start
+        self._narrow = narrow
         self._checks = project.checks
         self._own_hosts = OWN_HOSTS | ({"the package registry"} if project.registries else set())
         self._offered: list[str] = []
@@ -99,7 +112,7 @@ class Person:
 
     def is_asked(self, line: Line) -> str:
         """Return the question about a command, empty if there is none; it is then approved."""
-        place = (resolve(line.cwd), *POLICY.roots)
+        place = (resolve(line.cwd), *POLICY.roots, f"/private{TEMP}")  # as macOS calls it
         home = "/".join(line.cwd.split("/")[:3]) if line.cwd != POLICY.cwd else POLICY.home
         self.policy = msgspec.structs.replace(
             self.policy, cwd=line.cwd, roots=place, home=home, undone=place[:1], temp=TEMP
@@ -152,7 +165,7 @@ class Person:
             find(command, suggested, self._checks, policy, self._offered) if rules else None
             for find in (find_bundle, find_everyday)
         ]
-        for bundle in filter(None, offers):  # the last is the widest
+        for bundle in () if self._narrow else filter(None, offers):  # the last is the widest
             self._offered.append(bundle.title)
             rules = parse_rules(bundle.rules, "always")
         self.policy = msgspec.structs.replace(self.policy, allow=(*self.policy.allow, *rules))
@@ -174,15 +187,53 @@ def read_recorded(folder: Path, *, together: bool) -> Iterator[Project]:
         sessions = [decode(path.read_bytes()) for path in files]
         place = str(folder / name)
         known = (find_checks(place), bool(find_hosts(place))) if name else ([], False)
-        yield Project(sessions, *known)
+        project = Project(sessions, *known)
+        if os.geteuid() == 0:
+            lay_out(project, folder / name)
+        yield project
 
 
-def measure(projects: Iterator[Project], start: Policy = POLICY) -> tuple[list[str], int]:
+def enter_copy() -> None:
+    """Continue in a copy of the file system that vanishes with this process."""
+    namespace = MountNamespace()
+    top = tempfile.mkdtemp()
+    namespace.mount_empty(top, "mode=0755")
+    root, upper, work = (os.path.join(top, name) for name in ("root", "upper", "work"))
+    for folder in (root, upper, work):
+        os.mkdir(folder)
+    layers = f"lowerdir=/,upperdir={upper},workdir={work}".encode()
+    libc = ctypes.CDLL(None, use_errno=True)
+    check(libc.mount(b"overlay", os.fsencode(root), b"overlay", 0, layers))
+    for folder in ("/proc", "/dev"):
+        namespace.bind(folder, root + folder)
+    cwd = os.getcwd()
+    os.chroot(root)
+    os.chdir(cwd)
+
+
+def lay_out(project: Project, manifests: Path) -> None:
+    """Make the folders of a project: its own, and those in which the commands name something."""
+    for line in (line for session in project.sessions for line in session):
+        if not os.path.isdir(line.cwd) and manifests.is_dir():
+            shutil.copytree(manifests, line.cwd)
+        os.makedirs(os.path.join(line.cwd, ".git"), exist_ok=True)
+        Path(line.cwd, ".git", "config").touch()
+        home = "/".join(line.cwd.split("/")[:3])
+        for before, place in PATH.findall(line.command.replace("$HOME", "~")):
+            path = os.path.normpath(place.replace("~", home, 1))
+            folder = path if before or place.endswith("/") else os.path.dirname(path)
+            if folder.startswith((home, TEMP)):
+                os.makedirs(folder, exist_ok=True)
+
+
+def measure(
+    projects: Iterator[Project], start: Policy = POLICY, *, narrow: bool = False
+) -> tuple[list[str], int]:
     """The commands asked about in later sessions, and how many commands those had."""
     asked: list[str] = []
     count = 0
     for project in projects:
-        person = Person(start, project)
+        person = Person(start, project, narrow=narrow)
         for number, session in enumerate(project.sessions):
             person.begin_session()
             questions = [person.is_asked(line) for line in session]
@@ -209,9 +260,12 @@ def find_text(kind: str, question: str) -> str:
 def main(arguments: list[str]) -> int:
     projects = read_lists()
     if arguments[:1] == ["--recorded"]:
+        if os.geteuid() == 0:
+            enter_copy()
         projects = read_recorded(Path(arguments[1]), together="--together" in arguments)
     confined = "--confined" in arguments
-    asked, count = measure(projects, msgspec.structs.replace(POLICY, confined=confined))
+    start = msgspec.structs.replace(POLICY, confined=confined)
+    asked, count = measure(projects, start, narrow="--narrow" in arguments)
     print("\n".join(asked))
     for kind, number in sort_by_reason(asked).most_common():
         print(f"{number:4} {kind}")
