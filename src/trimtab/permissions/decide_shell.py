@@ -13,6 +13,7 @@ from trimtab.permissions.denied_files import denies_some_reads, search
 from trimtab.permissions.fetches import find_fetch_rules
 from trimtab.permissions.file_commands import COMMANDS, changes_named_files
 from trimtab.permissions.paths import (
+    PUBLIC,
     is_in_home,
     is_inside,
     is_own_file,
@@ -105,7 +106,8 @@ class _Places:
         self.cwd = cwd
         targets = [path for path in analysis.targets if path is not None]
         self._written = (*targets, *analysis.touched, *analysis.deleted)
-        self._read = (*analysis.reads, *self._written, *find_recorded(analysis, cwd))
+        read = (*analysis.reads, *analysis.scripts, *find_recorded(analysis, cwd))
+        self._read = (*read, *self._written)
         self._hidden = _matches_hidden(analysis)
         self._spots: dict[str, list[frozenset[str]]] = {}
 
@@ -216,7 +218,7 @@ def _ask_about_hosts(analysis: Analysis, policy: Policy) -> Decision | None:
 
 def _ask_about_ruin(analysis: Analysis, policy: Policy) -> Decision | None:
     """Ask about what cannot be undone, even if everything is allowed."""
-    for path in analysis.touched:
+    for path in analysis.given:
         if is_in_home(path, policy.homes, policy.session_folder):
             return Decision(verdict="ask", reason=f"{path} is the agent's own.")
     if policy.allow_destructive:
@@ -274,10 +276,12 @@ def _judge_commands(analysis: Analysis, policy: Policy, text: str) -> Decision:
     if not analysis.proxied:
         given = zip(rules, required, strict=True)
         rules = [rule or _find_url_rule(found, policy) for rule, found in given]
+    # What may do more than it seems runs behind the fence, with all the others, or needs a rule.
+    fenced = analysis.seems_read_only
     missing = [
         found.identifier
         for found, rule in zip(required, rules, strict=True)
-        if rule is None and not (found.read_only or found.doubtful)
+        if rule is None and not (found.read_only or (found.doubtful and fenced))
     ]
     if missing and (rule := _find_write_rule(missing, analysis, policy)):
         rules, missing = [*rules, rule], []
@@ -308,7 +312,8 @@ def _judge_commands(analysis: Analysis, policy: Policy, text: str) -> Decision:
     if starts_programs:
         reason = f"The setting {policy.git_programs} of this repository makes git start a program."
         return Decision(verdict="ask", reason=reason)
-    seems = "seems to only read" if analysis.doubts else "only reads"
+    unsure = analysis.doubts or any(found.doubtful for found in required)
+    seems = "seems to only read" if unsure else "only reads"
     return Decision(
         verdict="allow",
         reason=f"It {seems}, inside the workspace.",
@@ -431,7 +436,7 @@ def _ask_if_straying(analysis: Analysis, policy: Policy) -> Decision | None:
 
 def find_outside(analysis: Analysis, named: Iterable[str], policy: Policy) -> Iterator[str]:
     """Yield the paths that a command names and that nothing allows to be read."""
-    hidden, inside = _matches_hidden(analysis), (*policy.roots, *policy.readable)
+    hidden, inside = _matches_hidden(analysis), (*policy.roots, *policy.readable, *PUBLIC)
     for pattern in named:
         for path in find_files(pattern, hidden=hidden):
             if not is_inside(path, inside) and not find_granted((path,), policy):
@@ -443,7 +448,7 @@ def _judge_granted(analysis: Analysis, policy: Policy, text: str) -> Decision | 
 
     Only the fence keeps it from the secrets there, so no other rule lets it run without one.
     """
-    named = (*analysis.reads, *(analysis.touched if policy.confined else ()))
+    named = (*analysis.reads, *(analysis.given if policy.confined else ()))
     granted = () if policy.allow_all_paths else find_granted(named, policy)
     if not granted:
         return None
@@ -467,10 +472,10 @@ def _judge_paths(analysis: Analysis, policy: Policy) -> Decision | None:
     if policy.allow_all_paths:
         return None
     # The sandbox lets nothing outside be changed, so what may be read may be named.
-    readable = find_granted(analysis.touched, policy) if policy.confined else ()
+    readable = find_granted(analysis.given, policy) if policy.confined else ()
     places = [(path, policy.roots) for path in analysis.targets if path is not None]
     touched = list(_expand(analysis, analysis.touched))
-    places += [(path, (*policy.roots, *readable)) for path in touched]
+    places += [(path, (*policy.roots, *readable)) for path in (*touched, *analysis.scripts)]
     for path, roots in places:
         if not is_inside(path, roots):
             return Decision(verdict="ask", reason=f"{path} is outside the allowed directories.")

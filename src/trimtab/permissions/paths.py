@@ -15,6 +15,25 @@ _SPECIAL = {
     stat.S_IFBLK: "a device",
     stat.S_IFSOCK: "a socket",
 }
+PUBLIC = (
+    *("/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec"),
+    *("/usr/include", "/usr/share", "/usr/src", "/usr/local/bin", "/usr/local/include"),
+    *(
+        "/usr/local/lib",
+        "/usr/local/opt",
+        "/usr/local/share",
+        "/proc/cpuinfo",
+        "/proc/meminfo",
+        "/proc/version",
+    ),
+    *("/proc/uptime", "/proc/loadavg", "/proc/filesystems", "/proc/stat", "/proc/diskstats"),
+    *("/etc/os-release", "/etc/lsb-release", "/etc/debian_version", "/etc/alpine-release"),
+    *("/etc/fedora-release", "/etc/redhat-release", "/etc/arch-release", "/etc/timezone"),
+    *("/sys/block", "/sys/class", "/sys/devices", "/System/Library"),
+    *("/opt/homebrew/bin", "/opt/homebrew/Cellar", "/opt/homebrew/include", "/opt/homebrew/lib"),
+    *("/opt/homebrew/opt", "/opt/homebrew/share", "/Library/Developer/CommandLineTools"),
+)
+"""What a system has that is no secret to anybody: commands that only read may read it."""
 LONGEST = 32_768
 """More characters than any system takes in a path."""
 _SESSION_FILES = ("plan.md", "files")
@@ -80,6 +99,8 @@ def _is_protected(path: str) -> bool:
     parts = [part.rstrip(". ") or part for part in folded.split(os.sep) if part]
     if "worktrees" in parts:
         parts = _leave_worktrees(parts, AGENT_FOLDERS)
+    if parts[-1:] == ["index.lock"] and ".git" in parts:
+        parts = parts[: parts.index(".git")]  # what a git leaves that was killed starts nothing
     if any(part in NAMES for part in parts):
         return True
     return any(pair in TAILS for pair in pairwise(parts))

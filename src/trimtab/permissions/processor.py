@@ -271,6 +271,7 @@ class Permissions(Processor):
 
         A command that a rule allows runs again outside instead: the first time it had no effect.
         """
+        from trimtab.permissions.assess import read_script
         from trimtab.permissions.fence_stops import Attempt, describe, find_attempts
         from trimtab.permissions.fenced_tool import FencedTool
 
@@ -279,8 +280,11 @@ class Permissions(Processor):
         def find(output: str, exit_code: int) -> Sequence[Attempt]:
             readable = (*policy.roots, *policy.readable, *self._find_granted(access))
             readable = ("/",) if policy.allow_all_paths else readable
-            names = self._name_programs(access)
-            return find_attempts(output, exit_code, names, policy.cwd, readable)
+            analysis = read_script(access.target, policy, access.interpreter)
+            # Of programs that are not known to only read, an error in a pipe counts as well.
+            tried = not analysis.doubts and any(found.doubtful for found in analysis.commands)
+            code = exit_code or int(tried)
+            return find_attempts(output, code, analysis.programs, policy.cwd, readable)
 
         async def ask(attempts: Sequence[Attempt]) -> ToolResult:
             reason = f"It would {describe(attempts)}, which it may not do without a permission."
@@ -300,14 +304,13 @@ class Permissions(Processor):
         return msgspec.structs.replace(pending, tool=FencedTool(pending.tool, find, ask))
 
     def _note_git(self, pending: PendingCall, access: Access, decision: Decision) -> None:
-        if access.kind == "shell" and decision.rule and "git" in self._name_programs(access):
-            self.git_by_rule.add(pending.call.id)
-
-    def _name_programs(self, access: Access) -> Sequence[str]:
+        if access.kind != "shell" or not decision.rule:
+            return
         from trimtab.permissions.assess import read_script
 
         analysis = read_script(access.target, self.policy, access.interpreter)
-        return [found.base.partition(" ")[0] for found in analysis.commands]
+        if "git" in analysis.programs:
+            self.git_by_rule.add(pending.call.id)
 
     def _heed(self, pending: PendingCall, decision: Decision, access: Access) -> Decision:
         """Apply the verdict of a preToolUse hook, unless a rule or lasting damage forbids it."""

@@ -69,7 +69,7 @@ def _can_be_undone(analysis: Analysis, policy: Policy) -> bool:
         return False
     # The folder in which find begins may be the whole: a name narrows what it deletes.
     started = analysis.reads if FOUND in analysis.destructive else ()
-    paths = {*analysis.deleted, *analysis.touched, *analysis.reads}.difference(started)
+    paths = {*analysis.deleted, *analysis.given, *analysis.reads}.difference(started)
     if not all(is_inside(path, policy.undone) for path in started):
         return False
     if any(is_guarded(path, policy) for path in analysis.deleted):

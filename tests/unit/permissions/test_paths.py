@@ -173,3 +173,11 @@ def test_a_path_longer_than_any_is_not_looked_for() -> None:
 def test_names_that_differ_in_case_are_two_files_here() -> None:
     assert fold("/a/B") == "/a/B"
     assert not is_inside("/A/b", ("/a",))
+
+
+def test_the_lock_of_an_index_is_not_protected_and_what_is_beside_it_is() -> None:
+    assert not is_protected("/srv/project/.git/index.lock")
+    assert not is_protected("/srv/project/.git/worktrees/x/index.lock")
+    assert is_protected("/srv/project/.git/config.lock")
+    assert is_protected("/srv/project/.vscode/.git/index.lock")
+    assert is_protected("/srv/project/.git/hooks/index.lock/x")

@@ -123,19 +123,22 @@ async def test_all_checks_are_offered_with_the_first_question_about_one() -> Non
             "title": "the project's own commands",
             "rules": ["shell(make test)", "shell(make lint)", "shell(pytest)"],
         },
-        None,
+        {
+            "title": "building, checking and running code",
+            "rules": ["shell(@code)", "shell(./)"],
+        },
     ]
     assert keeper.kept == []
 
 
 async def test_checks_that_are_approved_together_are_not_asked_about_again() -> None:
     keeper = Keeper("make test", "pytest")
-    asked = await ask_about(keeper, "pytest -q", "make test", "scons", approve=True)
-    assert [request["fullCommandText"] for request in asked] == ["pytest -q", "scons"]
+    asked = await ask_about(keeper, "pytest -q", "make test", "frob", approve=True)
+    assert [request["fullCommandText"] for request in asked] == ["pytest -q", "frob"]
     names = ["make test", "pytest"]
     assert keeper.kept == [{"kind": "commands", "commandIdentifiers": names}]
 
 
 async def test_a_single_check_is_offered_as_any_other_command() -> None:
-    (asked,) = await ask_about(Keeper("pytest"), "pytest", approve=True)
+    (asked,) = await ask_about(Keeper("frob"), "frob", approve=True)
     assert "bundle" not in asked

@@ -13,6 +13,7 @@ _BASH_ONLY = re.compile(
     r"&>|>&[^\d\s-]|\|&|[<>]\(|<<<|\[\[|\(\(|\$['\"\[]|\{[^{}\s]*(,|\.\.)|;;?&|\+=|=\("
     r"|\w\[[^\[\]]*\]=|\]\]=|\$\{\w*[/^,@\[]|\$\{!|[;&]\||&!"
     r"|(^|[;&|\s])(-\s|function\s|select\s|coproc\s|time\s|let\s)"
+    r"|(^|[;&|\s])(export|readonly|local)\s[^;&|\n]*=[^\s\"]*[$`]"  # which it splits into words
 )
 """Syntax that a plain shell does not know, or reads differently."""
 _ZSH_OWN = re.compile(

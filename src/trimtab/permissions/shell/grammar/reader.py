@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 
 from trimtab.permissions.shell.grammar.ansi import decode
 from trimtab.permissions.shell.grammar.syntax import (
+    Command,
     Effort,
     Piece,
     Redirect,
@@ -37,6 +38,9 @@ UNKNOWN = Piece("unknown")
 SPLITTING = Piece("unknown", splits=True)
 NUMERIC = frozenset(("((", "wc", "date", "nproc", "stat", "id", "getconf", "tput", "seq"))
 """Commands whose output is a number: what they print may be computed with."""
+TOP = "git rev-parse --show-toplevel"
+COPIED = "cat <<"
+"""Marks a piece that is the text of a heredoc, which follows."""
 DEFAULTED = ":-"
 """Marks a piece that is a variable, or a number if that has no value."""
 
@@ -227,6 +231,8 @@ class Reader(ABC):
         if any(piece.kind not in ("bare", "quoted") for piece in pieces):
             return ""
         words = [word.bare or "" for word in commands[-1].words]
+        if len(commands) == 1 and (known := _find_known(commands[0], words)):
+            return known
         # Some print the names of files, too, and a file may be named like code.
         names = any(character in piece.text for piece in pieces for character in "*?[")
         if words[:1] == ["grep"] and any(_COUNTS.fullmatch(word) for word in words):
@@ -402,3 +408,18 @@ class Reader(ABC):
             self.nested(text).read_quoted(body.pieces, "")
         else:
             body.pieces.append(Piece("quoted", text))
+
+
+def _find_known(command: Command, words: list[str]) -> str:
+    """Return a mark for a command whose output can be known: a heredoc, or git's top folder."""
+    if words == TOP.split():
+        return TOP
+    redirects = command.redirects
+    if words != ["cat"] or len(redirects) != 1 or command.assignments:
+        return ""
+    body = redirects[0].body
+    if redirects[0].operator not in ("<<", "<<-") or body is None:
+        return ""
+    if any(piece.kind not in ("bare", "quoted") for piece in body.pieces):
+        return ""
+    return COPIED + "".join(piece.text for piece in body.pieces).rstrip("\n")

@@ -8,13 +8,15 @@ from math import inf
 
 import msgspec
 
-from trimtab.permissions.shell.grammar.reader import DEFAULTED, NUMERIC
+from trimtab.permissions.shell.grammar.reader import COPIED, DEFAULTED, NUMERIC, TOP
 from trimtab.permissions.shell.grammar.syntax import Command, Piece, Script, Word
 
 UNKNOWN = "\0"
 """Stands in an argument for text that is not known before run time."""
 FRESH = f"/tmp/{UNKNOWN}"  # noqa: S108 - a name that is compared, never opened
 """Stands for a name that `mktemp` has made."""
+MAX_SETTINGS = 1 << 16
+"""Bytes of git's settings that are searched for another top folder."""
 MOST = 64
 LONGEST = 10_000
 _GLOB = re.compile(r"[*?]|\[.", re.DOTALL)
@@ -258,9 +260,18 @@ class Variables:
         """Return the output of a command that stands for a piece of a word, if that is known."""
         if program == "mktemp":
             return [FRESH]
+        if program.startswith(COPIED):
+            replaced = any(body.function == "cat" for body in self._script.bodies)
+            return None if replaced else [program.removeprefix(COPIED)]
         here = self._surroundings.get("PWD")
-        fixed = not self._moves and "PWD" not in self._script.values
-        return [here] if program == "pwd" and here and fixed else None
+        if self._moves or "PWD" in self._script.values or not here:
+            return None
+        if program == "pwd":
+            return [here]
+        if program == TOP and not any(name.startswith("GIT_") for name in self._script.values):
+            top = find_top(here)
+            return [top] if top else None
+        return None
 
     def _split(self, values: list[str], *, alone: bool) -> list[str]:
         if not self._separates:
@@ -289,6 +300,22 @@ class Variables:
         if name != "~" and (folder := os.path.expanduser(name)) != name:
             return folder + slash + rest
         return UNKNOWN + slash + rest
+
+
+def find_top(folder: str) -> str:
+    """Return the top folder of the repository that a folder is in, if git surely says the same."""
+    top = os.path.realpath(folder)
+    while not os.path.lexists(os.path.join(top, ".git")):
+        if top == (above := os.path.dirname(top)):
+            return ""
+        top = above
+    try:
+        with open(os.path.join(top, ".git", "config"), "rb") as file:
+            settings = file.read(MAX_SETTINGS + 1).lower()
+    except OSError:  # a worktree, whose settings are elsewhere
+        return ""
+    moved = b"worktree" in settings or b"include" in settings or len(settings) > MAX_SETTINGS
+    return "" if moved else top
 
 
 def _is_text(piece: Piece) -> bool:

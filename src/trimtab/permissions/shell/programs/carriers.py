@@ -221,7 +221,7 @@ def _carry_shell(judge: "Judge", shell: str, rest: Sequence[Argument], stdin: st
         judge.into.dynamic.append("what a shell runs is not known before it runs")
     else:
         judge.judge_words([script], shadow=True)  # a rule may mean it by its name
-    judge.note_places(rest, reads=False)
+    judge.note_places(judge.note_script(words[::-1]), reads=False)
     return False
 
 
@@ -257,7 +257,7 @@ def _carry_trap(judge: "Judge", rest: Sequence[Argument]) -> bool:
 def _carry_source(judge: "Judge", rest: Sequence[Argument]) -> bool:
     if not rest or not rest[0].known or _STANDARD_INPUT.fullmatch(rest[0].text):
         judge.into.dynamic.append("what is read as a script is not known before it runs")
-    judge.note_places(rest, reads=False)
+    judge.note_places(judge.note_script(rest), reads=False)
     return False
 
 

@@ -6,6 +6,24 @@ from functools import lru_cache
 
 import msgspec
 
+PATH_ITSELF = "$PATH"
+"""Stands in a value for what PATH had before."""
+_PROGRAM_FOLDERS = re.compile(
+    r"/(?:usr/|usr/local/|opt/homebrew/|opt/local/|snap/)?s?bin|/usr/local/go/bin"
+    r"|/(?:opt/homebrew|usr/local)/opt/[\w@.+-]+/(?:libexec/)?bin"
+    r"|~/(?:\.(?:cargo|local|bun|deno|volta|pyenv|rbenv|asdf|fnm|dotnet/tools)/(?:bin|shims)"
+    r"|\.nvm/versions/node/v[\d.]+/bin|\.local/share/(?:mise|asdf)/shims|go/bin)"
+)
+"""Folders in which programs are installed, with `~` for the home."""
+
+
+def is_program_folder(part: str, home: str) -> bool:
+    """Return True for a part of PATH that only whoever installs programs writes to."""
+    if part == PATH_ITSELF:
+        return True
+    short = f"~{part.removeprefix(home)}" if part.startswith(f"{home}/") else part
+    return part[:1] == "/" and _PROGRAM_FOLDERS.fullmatch(short) is not None
+
 
 class _Table(msgspec.Struct):
     hazards: str

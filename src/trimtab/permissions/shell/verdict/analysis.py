@@ -8,12 +8,13 @@ from trimtab.contracts.events.envelope import JsonObject
 class Found(msgspec.Struct, frozen=True, kw_only=True):
     """One command. `base` is its identifier without folders; `words` are its known words.
 
-    `leading` are those before the first that is not known, so a rule may name them.
+    `leading` are those before the first that is not known, so a rule may name them, without
+    options that change nothing about what the command is.
     `shadow` marks a program that another one would start although its words are no command line
     (`npx X`): a deny rule counts for it, an allow rule is not needed. `doubtful` marks one that
-    only reads unless a word that is not known turns out to be an option. `literal` marks one whose
-    words are all written out, `spelled` one in which patterns may stand besides. `program` is the
-    path of a program that is named by one, if that is known.
+    seems to only read but may do more, perhaps because a word that is not known may be an option.
+    `literal` marks one whose words are all written out, `spelled` one in which patterns may stand
+    besides. `program` is the path of a program that is named by one, if that is known.
     """
 
     identifier: str
@@ -48,6 +49,8 @@ class Analysis(msgspec.Struct, kw_only=True):
     """Places that commands which change nothing are told to look at."""
     touched: list[str] = []
     """Places that the other commands are given."""
+    scripts: list[str] = []
+    """Files that interpreters are given to run."""
     strays: str = ""
     """Why it may read files that are not among `reads`, if so."""
     deleted: list[str] = []
@@ -66,6 +69,16 @@ class Analysis(msgspec.Struct, kw_only=True):
     """True if something is deleted whose name is not known before it runs."""
     problem: str | None = None
     """Why it could not be read with certainty."""
+
+    @property
+    def given(self) -> list[str]:
+        """Places that commands which may change something are given, scripts included."""
+        return [*self.touched, *self.scripts]
+
+    @property
+    def programs(self) -> list[str]:
+        """The programs, without folders and subcommands."""
+        return [found.base.partition(" ")[0] for found in self.commands]
 
     @property
     def read_only(self) -> bool:

@@ -43,16 +43,25 @@ from trimtab.permissions.shell.programs.options import (
     Reading,
     find_program,
     read_options,
+    skip_leading_options,
 )
 from trimtab.permissions.shell.programs.searchers import SEARCHERS, search_git
 from trimtab.permissions.shell.programs.variables import is_hazardous
 from trimtab.permissions.shell.verdict.analysis import Analysis, Found
 from trimtab.permissions.shell.verdict.places import Places
-from trimtab.permissions.shell.verdict.reading import is_read_only
-from trimtab.permissions.shell.verdict.settings import SETTERS, note_settings
+from trimtab.permissions.shell.verdict.reading import (
+    follows_links,
+    informs,
+    is_read_only,
+    may_inform,
+    seems_read_only,
+    shows_names,
+)
+from trimtab.permissions.shell.verdict.settings import SETTERS, extends_path, note_settings
 
 DEEPEST = 8
 _EVALUATED_NAME = re.compile(r"[A-Za-z_]\w*")
+_ASSIGNED = re.compile(r"[A-Za-z_]\w*\+?=")
 _ARRAY_OPTION = re.compile(r"-\w*[aA]")
 _FAR = re.compile(r"(?:/|~|\.\./)\S*$")
 _WRITING = frozenset((">", ">>", ">|", "&>", "&>>", "<>", ">&"))
@@ -73,17 +82,15 @@ _FOLDER = re.compile(
 )
 """Options whose value is a folder or a file."""
 _FILE_URL = re.compile(r"file:(?://[^/\0]*)?/*(.*)", re.IGNORECASE | re.DOTALL)
-_LOOKING = frozenset(("ls", "stat", "du", "df", "readlink", "realpath", "cd", "pushd", "tree"))
-"""Programs that read nothing of the files they are given but their names and places."""
-_FOLLOWING = {
-    **dict.fromkeys(("grep", "egrep", "fgrep"), re.compile(r"-\w*R\w*|--deref\S*")),
-    **dict.fromkeys(("rg", "tar"), re.compile(r"-\w*[Lh]\w*|--follow|--dereference")),
-    **dict.fromkeys(("sort", "wc", "du"), re.compile(r"--f\S*")),
-    "jq": re.compile(r".*\b(?:import|include)\b.*", re.DOTALL),
-    "ag": re.compile(r"-\w*f\w*|--follow"),
-    "diff": re.compile(r"-\w*r\w*|--recursive"),
-}
-"""Words by which programs read what links lead to that they find, or what other files name."""
+INTERPRETERS = frozenset(
+    (
+        *("python", "python2", "python3", "pypy3", "node", "ruby", "perl", "php", "lua", "Rscript"),
+        *("julia", "tsx", "ts-node"),
+    )
+)
+"""Programs that run the file they are given first."""
+_INSTALLED = ("/usr/", "/bin/", "/sbin/", "/opt/", "/nix/store/", "/Library/", "/System/")
+"""Where programs of the system lie."""
 _DELETERS = frozenset(("rm", "unlink", "rmdir", "shred"))
 _BUILTIN_TESTS = frozenset(("test", "[", "[["))
 
@@ -163,6 +170,8 @@ class Judge:
 
     def _check_settings(self, script: Script, variables: Variables) -> None:
         for name, words in script.values.items():
+            if name == "PATH" and extends_path(words, self._surroundings.get("HOME", "")):
+                continue
             self.set_variable(name, variables.values(name))
             # One value that is not known does not make the others harmless.
             given = [a.text for word in words if word is not None for a in variables.expand(word)]
@@ -283,9 +292,14 @@ class Judge:
         first = variables.expand(words[0], strict=True) if words else []
         strict = not first or is_carrier(first[0].text.rpartition("/")[2])
         arguments = list(first)
+        # Bash neither splits nor globs what a declaration assigns; a nested shell may be another.
+        declares = self._depth == 1 and bool(first) and first[0].text in DECLARATIONS
         for word in words[1:]:
             self._effort.spend()
-            arguments += variables.expand(word, strict=strict)
+            given = variables.expand(word, strict=strict)
+            if declares and _ASSIGNED.match(word.pieces[0].text) and word.pieces[0].kind == "bare":
+                given = [Argument(argument.text) for argument in given]
+            arguments += given
         return arguments
 
     def _check_evaluated(self, arguments: Sequence[Argument]) -> None:
@@ -329,7 +343,8 @@ class Judge:
         self._doubtful = False
         read_only = self._judge_program(name, arguments, stdin)
         self._note_folders(arguments, reads=read_only)
-        doubtful, self._doubtful = self._doubtful and "/" not in first.text, False
+        named = "/" not in first.text or first.text.startswith(_INSTALLED)
+        doubtful, self._doubtful = self._doubtful and named, False
         known = tuple(argument.text for argument in arguments if argument.known)
         fixed = takewhile(lambda argument: argument.known and not argument.many, arguments)
         found = Found(
@@ -338,7 +353,7 @@ class Judge:
             doubtful=doubtful,
             base=name.base,
             words=known,
-            leading=tuple(argument.text for argument in fixed),
+            leading=skip_leading_options([argument.text for argument in fixed]),
             shadow=shadow,
             literal=literal and len(known) == len(arguments),
             spelled=literal and not any(UNKNOWN in argument.text for argument in arguments),
@@ -398,14 +413,19 @@ class Judge:
                 self.note_carried(word.text for word in given)
             search_git(self, name.subcommand, rest[name.skipped :])
             search_aliases(self, name, arguments)
-        return self._judge_by_table(name, rest) and is_plain
+        read_only = self._judge_by_table(name, rest)
+        # A program that is named by its path may be another one of the same name.
+        self._doubtful = self._doubtful or (read_only and not is_plain)
+        return read_only and is_plain
 
     def _judge_by_table(self, name: Name, rest: Sequence[Argument]) -> bool:
         table = find_program(name.table)
+        given = self.note_script(rest) if name.program in INTERPRETERS else rest
         if table is None:
-            self.note_places(rest[name.skipped :], reads=False, certain=name.program in _WRITERS)
+            self._doubtful = may_inform(name, rest)
+            self.note_places(given[name.skipped :], reads=False, certain=name.program in _WRITERS)
             return False
-        if table.informs and len(rest) == 1 and re.fullmatch(table.informs, rest[0].text):
+        if informs(table, rest):
             return True
         if table.launches:
             self.into.add_hazards(f"{name.base} runs what it is told or finds in files")
@@ -426,7 +446,10 @@ class Judge:
         does_more = table.runs or table.writes or (table.hazard and not declares)
         if reading.uncertain and does_more and not table.free:
             self._doubt(name, table, reading)
-        self._note_operands(table, reading, rest, name, reads=read_only or self._doubtful)
+        else:
+            seems = may_inform(name, rest) or seems_read_only(table, reading)
+            self._doubtful = seems and not read_only
+        self._note_operands(table, reading, given, name, reads=read_only or self._doubtful)
         if name.program in ("cd", "pushd", "popd"):
             self.places.change(reading.operands, name.program)
             if self.places.unknown:
@@ -469,11 +492,11 @@ class Judge:
         shown = [a for a in rest[name.skipped :] if a not in patterns]
         files = [a for a in shown if a in reading.operands]
         writes = name.program in _WRITERS or name.table in _WRITERS
-        if reads and _follows_links(name, rest):
+        if reads and follows_links(name, rest):
             self.into.strays = self.into.strays or f"{name.base} reads what links or files lead to"
         strays = self.into.strays
         self.note_places(files, reads=reads, certain=reads or writes)
-        if name.program in _LOOKING or (name.program == "git" and not _compares(name, reading)):
+        if shows_names(name, reading):
             self.into.strays = strays
         for argument in (a for a in shown if a not in files):
             self.note_places([argument], reads=reads, certain=writes and "/" in argument.text)
@@ -507,6 +530,17 @@ class Judge:
                     self.into.possible_paths.append(text)
                 into = self.into.reads if reads else self.into.touched
                 into += [path for path in self.places.resolve(text) if path not in into]
+
+    def note_script(self, arguments: Sequence[Argument]) -> Sequence[Argument]:
+        """Note the file that an interpreter is given first, to run it; return the others."""
+        first = arguments[0] if arguments else Argument("-")
+        if not first.known or first.many or first.text[:1] in ("-", ""):
+            return arguments
+        if first.text not in self.into.possible_paths:
+            self.into.possible_paths.append(first.text)
+        into = self.into.scripts
+        into += [path for path in self.places.resolve(first.text) if path not in into]
+        return arguments[1:]
 
     def _note_deleted(self, arguments: Sequence[Argument]) -> None:
         for argument in arguments:
@@ -557,16 +591,6 @@ class Judge:
             self.into.targets.append(None)
         self.into.targets += [path for path in paths if path not in self.into.targets]
         return True
-
-
-def _follows_links(name: Name, arguments: Sequence[Argument]) -> bool:
-    option = _FOLLOWING.get(name.program)
-    return option is not None and any(option.fullmatch(a.text) for a in arguments)
-
-
-def _compares(name: Name, reading: Reading) -> bool:
-    """Return True if git may compare files that are not its own."""
-    return name.subcommand == "diff" and len(reading.operands) > 1
 
 
 def _is_written_out(word: Word) -> bool:

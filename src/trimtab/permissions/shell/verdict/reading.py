@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 
+from trimtab.permissions.shell.grammar.words import Argument
 from trimtab.permissions.shell.programs.identify import Name
 from trimtab.permissions.shell.programs.options import Program, Reading
 from trimtab.permissions.shell.verdict.analysis import Analysis
@@ -11,6 +12,44 @@ _LISTING = (
     *("--list", "-l", "--contains", "--no-contains", "--merged", "--no-merged"),
     *("--points-at", "-n"),
 )
+_INFORMING = ("--version", "-version", "-V", "version", "--help", "-help", "help")
+_RUNNERS = frozenset(
+    (
+        *("make", "gmake", "just", "task", "rake", "rails", "mix", "gradle", "ant", "mvn", "sbt"),
+        *("invoke", "inv", "fab", "nox", "tox", "yarn", "pnpm", "npm", "bun", "deno", "composer"),
+        *("bundle", "grunt", "gulp", "scons", "waf", "lerna", "nx", "turbo", "pants", "bazel"),
+        *("earthly", "mage", "source", "."),
+    )
+)
+"""Programs that run code of the project, whatever they are asked."""
+_HELPING = frozenset(
+    (
+        *("apt", "aws", "az", "brew", "cargo", "docker", "dotnet", "fly", "flyctl", "gcloud"),
+        *("gem", "gh", "glab", "helm", "heroku", "kubectl", "netlify", "npm", "pip", "pip3"),
+        *("podman", "rustup", "supabase", "systemctl", "terraform", "tofu", "vercel", "wrangler"),
+    )
+)
+"""Programs whose subcommands explain themselves and run nothing for that."""
+_EXECUTING = frozenset(("run", "exec", "start", "test", "x", "--"))
+_HARMLESS_KEYS = re.compile(
+    r"user\.(?:name|email)|init\.defaultbranch|pull\.(?:rebase|ff)|push\.(?:default|autosetupremote)"
+    r"|fetch\.prune|merge\.(?:conflictstyle|ff)|rebase\.auto(?:stash|squash)|rerere\.enabled"
+    r"|core\.(?:autocrlf|eol|filemode|ignorecase|longpaths|quotepath|safecrlf|symlinks)"
+    r"|(?:commit|tag)\.gpgsign|(?:color|column|advice)\.[\w.]+|log\.(?:date|decorate)"
+    r"|diff\.(?:algorithm|renames|context)|status\.\w+",
+    re.IGNORECASE,
+)
+_LOOKING = frozenset(("ls", "stat", "du", "df", "readlink", "realpath", "cd", "pushd", "tree"))
+"""Programs that read nothing of the files they are given but their names and places."""
+_FOLLOWING = {
+    **dict.fromkeys(("grep", "egrep", "fgrep"), re.compile(r"-\w*R\w*|--deref\S*")),
+    **dict.fromkeys(("rg", "tar"), re.compile(r"-\w*[Lh]\w*|--follow|--dereference")),
+    **dict.fromkeys(("sort", "wc", "du"), re.compile(r"--f\S*")),
+    "jq": re.compile(r".*\b(?:import|include)\b.*", re.DOTALL),
+    "ag": re.compile(r"-\w*f\w*|--follow"),
+    "diff": re.compile(r"-\w*r\w*|--recursive"),
+}
+"""Words by which programs read what links lead to that they find, or what other files name."""
 _NO_FILES = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr", "-"))
 _GETTING = ("--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "-l")
 _TO_STDOUT = ("-c", "--stdout", "--to-stdout", "-l", "--list", "-t", "--test")
@@ -24,7 +63,8 @@ _PACKING = (
 def is_read_only(name: Name, table: Program, reading: Reading, into: Analysis) -> bool:
     """By its table, and for a few subcommands of git by what stands in the place of an operand."""
     if name.table == "git config" and not _reads_config(reading):
-        into.add_hazards("git config can make git run other programs")
+        if not _sets_harmless_key(reading):
+            into.add_hazards("git config can make git run other programs")
         return False
     if not table.reads or reading.hazards or reading.strange or reading.targets or name.hazards:
         return False
@@ -38,6 +78,49 @@ def is_read_only(name: Name, table: Program, reading: Reading, into: Analysis) -
         return False
     first = operands[0].text if operands else ""
     return re.search(table.words, first) is not None and _operands_are_read(name, reading)
+
+
+def seems_read_only(table: Program, reading: Reading) -> bool:
+    """Return True for a call that is worth trying where it can do no harm."""
+    if not table.tries or reading.hazards or reading.targets or reading.uncertain:
+        return False
+    if reading.has("-w", "-u"):  # of `go env`: it writes settings
+        return False
+    first = reading.operands[0].text if reading.operands else ""
+    return re.search(table.tries, first) is not None
+
+
+def informs(table: Program | None, arguments: Sequence[Argument]) -> bool:
+    """Return True for a call by which a program just says something about itself."""
+    if table is None or not table.informs or len(arguments) != 1:
+        return False
+    return re.fullmatch(table.informs, arguments[0].text) is not None
+
+
+def may_inform(name: Name, arguments: Sequence[Argument]) -> bool:
+    """Return True for a call by which a program should only print its version or its help."""
+    if not arguments or not all(argument.known and not argument.many for argument in arguments):
+        return False
+    words = [argument.text for argument in arguments]
+    if len(words) == 1:
+        return words[0] in _INFORMING and name.program not in _RUNNERS
+    if words[-1] != "--help" or name.program not in _HELPING:
+        return False
+    return not (name.hazards or _EXECUTING.intersection(words))
+
+
+def follows_links(name: Name, arguments: Sequence[Argument]) -> bool:
+    """Return True if a program reads what links lead to, or what files name."""
+    option = _FOLLOWING.get(name.program)
+    return option is not None and any(option.fullmatch(a.text) for a in arguments)
+
+
+def shows_names(name: Name, reading: Reading) -> bool:
+    """Return True for a program that reads no file but its own, only names and places."""
+    if name.program != "git":
+        return name.program in _LOOKING
+    # Git compares any two files.
+    return name.subcommand != "diff" or len(reading.operands) <= 1
 
 
 def _operands_are_read(name: Name, reading: Reading) -> bool:
@@ -62,6 +145,14 @@ def _operands_are_read(name: Name, reading: Reading) -> bool:
         case _:
             only_reads = True
     return only_reads
+
+
+def _sets_harmless_key(reading: Reading) -> bool:
+    """Return True if `git config` sets a key by which git starts nothing."""
+    if reading.strange or reading.hazards or reading.uncertain or len(reading.operands) != 2:
+        return False
+    key, value = reading.operands
+    return key.known and not value.several and _HARMLESS_KEYS.fullmatch(key.text) is not None
 
 
 def _reads_config(reading: Reading) -> bool:

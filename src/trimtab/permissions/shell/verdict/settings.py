@@ -1,10 +1,12 @@
 """The variables that a script sets or unsets by other means than an assignment."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from trimtab.permissions.shell.grammar.parts import DECLARATIONS
 from trimtab.permissions.shell.grammar.syntax import Command, Piece, Script, Word
+from trimtab.permissions.shell.grammar.words import UNKNOWN
+from trimtab.permissions.shell.programs.variables import PATH_ITSELF, is_program_folder
 
 SETTERS = frozenset(("read", "mapfile", "readarray", "getopts", "unset", "let", "printf", "wait"))
 """Builtins that set variables, or take their values away."""
@@ -28,6 +30,23 @@ def note_settings(script: Script) -> Iterator[str]:
             _note_declared(script, command, name)
         elif name in SETTERS:
             _note_set(script, command, name)
+
+
+def extends_path(words: Sequence[Word | None], home: str) -> bool:
+    """Return True if PATH only gets folders of installed programs, before or after what it has."""
+    for word in words:
+        parts = _join_path(word, home or UNKNOWN).split(":") if word else []
+        if PATH_ITSELF not in parts or not all(is_program_folder(part, home) for part in parts):
+            return False
+    return True
+
+
+def _join_path(word: Word, home: str) -> str:
+    known = {"PATH": PATH_ITSELF, "HOME": home}
+    return "".join(
+        piece.text if piece.kind in ("bare", "quoted") else known.get(piece.text, UNKNOWN)
+        for piece in word.pieces
+    )
 
 
 def _note_set(script: Script, command: Command, name: str) -> None:

@@ -1,5 +1,7 @@
 """Arguments, as far as they can be known."""
 
+from pathlib import Path
+
 import pytest
 
 from trimtab.permissions.shell.grammar.syntax import Piece, Script, Word
@@ -9,7 +11,9 @@ from trimtab.permissions.shell.grammar.words import (
     Argument,
     Variables,
     expand_braces,
+    find_top,
 )
+from trimtab.permissions.shell.verdict.analyse import analyse
 
 
 @pytest.mark.parametrize(
@@ -65,3 +69,42 @@ def test_braces_make_several_words(text: str, words: list[str]) -> None:
 @pytest.mark.parametrize("text", ["{a,b}" * 7, "{" * 65 + "a,b}", "{" + "a," * 64 + "}"])
 def test_a_word_that_makes_too_many_is_not_known(text: str) -> None:
     assert list(expand_braces([Piece("bare", text)])) == [[Piece("unknown", splits=True)]]
+
+
+@pytest.mark.parametrize(
+    ("script", "known"),
+    [
+        ("git commit -m \"$(cat <<'EOF'\nfix: $x\nEOF\n)\"", True),
+        ('git merge a -m "$(cat <<EOF\n-s ours\nEOF\n)"', True),
+        ('git merge a -m "$(cat <<EOF\n$x\nEOF\n)"', False),
+        ('git merge a -m "$(cat f <<EOF\na\nEOF\n)"', False),
+        ('git merge a -m "$(cat <<EOF | tr a b\na\nEOF\n)"', False),
+        ('cat() { frob; }; git merge a -m "$(cat <<EOF\na\nEOF\n)"', False),
+    ],
+)
+def test_the_text_of_a_heredoc_that_is_printed_is_known(script: str, known: bool) -> None:
+    found = next(c for c in analyse(script, "/srv/project").commands if c.base.startswith("git "))
+    assert (len(found.words) == len(found.leading) and "-m" not in found.words[-1:]) is known
+
+
+def test_the_top_folder_of_a_repository_is_known_unless_its_settings_move_it(
+    tmp_path: Path,
+) -> None:
+    below = tmp_path / "a/b"
+    below.mkdir(parents=True)
+    assert find_top(str(below)) == ""
+    (tmp_path / ".git").mkdir()
+    assert find_top(str(below)) == ""
+    settings = tmp_path / ".git/config"
+    settings.write_text("[core]\n")
+    assert find_top(str(below)) == str(tmp_path)
+    script = 'cat "$(git rev-parse --show-toplevel)/x"'
+    assert analyse(script, str(below)).reads == [f"{tmp_path}/x"]
+    assert analyse(f"cd /; {script}", str(below)).strays
+    assert analyse(f"GIT_DIR=/x; {script}", str(below)).strays
+    settings.write_text("[core]\nworkTree = /elsewhere\n")
+    assert find_top(str(below)) == ""
+    settings.write_text("x" * 70_000)
+    assert find_top(str(below)) == ""
+    (tmp_path / "a/.git").write_text("gitdir: /elsewhere\n")
+    assert find_top(str(below)) == ""

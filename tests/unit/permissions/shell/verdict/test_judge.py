@@ -62,3 +62,39 @@ def test_what_is_deleted_without_a_name_is_not_unsure() -> None:
     assert analyse("rm $x", "/srv").unsure
     assert analyse("rm a$x", "/srv").unsure
     assert not analyse("rm 'a'\"$x\"", "/srv").unsure
+
+
+@pytest.mark.parametrize(
+    ("command", "scripts", "touched"),
+    [
+        ("python3 .claude/x.py .git/config", [".claude/x.py"], [".git/config"]),
+        ("bash -x .git/hooks/pre-commit a", [".git/hooks/pre-commit"], ["a"]),
+        ("source .venv/bin/activate", [".venv/bin/activate"], []),
+        ("cp a .claude/x.js; node .claude/x.js", [".claude/x.js"], ["a", ".claude/x.js"]),
+        ("python3 -m frob .git/config", [], ["frob", ".git/config"]),
+        ("node $x .git/config", [], [".git/config"]),
+    ],
+)
+def test_a_script_is_run_and_not_changed(
+    command: str, scripts: list[str], touched: list[str]
+) -> None:
+    analysis = analyse(command, "/srv/project", "/home/me")
+    assert analysis.scripts == [f"/srv/project/{name}" for name in scripts]
+    assert analysis.touched == [f"/srv/project/{name}" for name in touched]
+    assert analysis.given == [*analysis.touched, *analysis.scripts]
+
+
+@pytest.mark.parametrize(
+    ("command", "certain"),
+    [
+        ("f() { local a=$1 b=$(cat c); echo $a; }; f x", True),
+        ("export A=$(cat c); ls", True),
+        ("declare $x; ls", False),
+        ("export A=1 $x; ls", False),
+        ('export "$x"=1; ls', False),
+        ("bash -c 'export A=$(cat c); ls'", False),
+    ],
+)
+def test_what_a_declaration_assigns_is_not_split_into_words(command: str, certain: bool) -> None:
+    analysis = analyse(command, "/srv/project", "/home/me")
+    assert (analysis.read_only and not analysis.doubts) is certain

@@ -101,3 +101,29 @@ def test_words_are_separated_by_what_the_script_says_as_well() -> None:
     assert found.reads == ["/srv/project/a,b", "/srv/project/a", "/srv/project/b"]
     found = analyse("IFS=$(cat s); x=a,b; sort $x", "/srv/project")
     assert found.doubts
+
+
+@pytest.mark.parametrize(
+    ("command", "hazardous"),
+    [
+        ('export PATH="/opt/homebrew/bin:/usr/local/bin:$PATH"; ls', False),
+        ('export PATH="$HOME/.cargo/bin:$PATH"; ls', False),
+        ("PATH=$PATH:/usr/sbin ls", False),
+        ('PATH="$PATH:/usr/local/opt/node@20/bin"; ls', False),
+        ("PATH=/usr/bin ls", True),
+        ("PATH=/tmp/x:$PATH ls", True),
+        ('export PATH=".:$PATH"; ls', True),
+        ('export PATH="$PATH:"; ls', True),
+        ('PATH="$PATH:~/go/bin" ls', True),
+        ('PATH="/usr/bin/../../tmp:$PATH" ls', True),
+        ('PATH="$x:$PATH" ls', True),
+        ('PATH="$HOME/bin:$PATH" ls', True),
+        ("PATH=$PATH:/usr/bin; PATH=/tmp ls", True),
+        ("HOME=/tmp; PATH=$HOME/.cargo/bin:$PATH; ls", True),
+        ("read PATH; ls", True),
+    ],
+)
+def test_only_folders_of_installed_programs_may_be_added_to_the_path(
+    command: str, hazardous: bool
+) -> None:
+    assert bool(analyse(command, "/srv/project", "/home/me").hazards) is hazardous
