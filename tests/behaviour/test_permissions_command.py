@@ -238,3 +238,18 @@ async def test_every_line_gets_one_answer_whatever_it_holds(
     assert outcome.code == 0, outcome.notes
     assert len(outcome.lines) == len(lines)
     assert "error" not in outcome.lines[-1]
+
+
+async def test_groups_of_commands_are_listed_and_a_wrong_name_says_which_there_are(
+    tmp_path: Path,
+) -> None:
+    cli = Cli(tmp_path)
+    outcome = await cli.run("permissions", "groups")
+    assert "shell(@git)          everyday work with git (" in outcome.text
+    outcome = await cli.run("permissions", "groups", "@processes")
+    assert outcome.text == "kill\nkillall\npkill\n"
+    outcome = await cli.run("permissions", "groups", "git", "--json")
+    assert "git commit" in json.loads(outcome.text)["commands"]
+    outcome = await cli.run("permissions", "groups", "frob")
+    assert outcome.code == 2
+    assert outcome.notes.startswith("There is no group of commands @frob; the groups are @git, ")

@@ -119,7 +119,7 @@ def _find_folders(analysis: "Analysis", policy: Policy) -> list[str]:
     from trimtab.permissions.decide_shell import find_outside
     from trimtab.permissions.read_folders import offer_folders
 
-    named = [*analysis.reads, *(analysis.touched if policy.confined else ())]
+    named = [*analysis.reads, *(analysis.given if policy.confined else ())]
     outside = [] if policy.allow_all_paths else list(find_outside(analysis, named, policy))
     return offer_folders(outside, policy) or []
 
@@ -215,7 +215,7 @@ def describe_cover(rules: Sequence[Rule]) -> str:
     parts = []
     for rule in rules:
         if rule.kind == "shell":
-            parts.append(f"every `{rule.argument}` command, whatever its arguments")
+            parts.append(_describe_commands(rule.argument or ""))
         elif rule.kind == OUTSIDE:
             parts.append(f"every `{rule.argument}` command, run outside the sandbox")
         elif rule.kind == "write":
@@ -233,6 +233,14 @@ def describe_cover(rules: Sequence[Rule]) -> str:
     return "; ".join(parts) + "." if parts else ""
 
 
+def _describe_commands(name: str) -> str:
+    from trimtab.permissions.groups import find_group
+
+    if group := find_group(name):
+        return group.title
+    return f"every `{name}` command, whatever its arguments"
+
+
 def _describe_writing(path: str) -> str:
     if path.endswith("/"):
         return f"every change below {path}, but for settings, hooks, plugins and servers"
@@ -247,8 +255,13 @@ def _describe_reading(path: str) -> str:
 
 def name_briefly(rule: str) -> str:
     """Return a rule for commands or hosts by the name: of `shell(git add)` that is `git add`."""
+    from trimtab.permissions.groups import find_group
+
     match = re.fullmatch(r"(?:shell|url)\((?:https://)?(.*)\)", rule)
-    return match[1] if match else rule
+    name = match[1] if match else rule
+    if group := find_group(name):
+        return group.examples
+    return "the project's own programs" if name == "./" else name
 
 
 def holds_everywhere(request: JsonObject) -> bool:
@@ -262,8 +275,15 @@ BUNDLES = {"c": "bundle", "d": "everyday"}
 
 
 def describe_bundle(bundle: JsonObject) -> str:
-    """Return what a bundle of rules allows, or the bundles that it is made of."""
-    return ", ".join(bundle.get("parts") or map(name_briefly, bundle["rules"]))
+    """Return what a bundle of rules allows, or the bundles that it is made of.
+
+    Empty if its title says it all.
+    """
+    rules = bundle["rules"]
+    if len(rules) == 1 and not rules[0].startswith("shell(@"):
+        return ""
+    groups_last = sorted(rules, key=lambda rule: rule.startswith("shell(@"))
+    return ", ".join(bundle.get("parts") or map(name_briefly, groups_last))
 
 
 def approve_bundle(request: JsonObject, field: str = "bundle") -> Answer:

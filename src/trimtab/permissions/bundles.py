@@ -11,13 +11,17 @@ from trimtab.contracts.tool import Access
 from trimtab.permissions.approvals import THIS_MACHINE, generalise, to_rules
 from trimtab.permissions.assess import read_script
 from trimtab.permissions.file_commands import changes_named_files
+from trimtab.permissions.groups import MARK, find_members, load_groups
 from trimtab.permissions.paths import is_inside
-from trimtab.permissions.rules import HERE, parse_rules
+from trimtab.permissions.rules import HERE, parse_rule, parse_rules
 
 CHECKS = "the project's own commands"
 EVERYDAY = "everyday work on this project"
-EVERYDAY_PARTS = ("everyday work with git", "looking at GitHub")
-"""Bundles of every project that belong to everyday work, with changes of files and its commands."""
+EVERYDAY_GROUPS = ("git", "github", "containers", "network", "services")
+"""Groups that belong to everyday work, with changes of files, its commands and running code.
+
+Whoever looks at something changes nothing; a cluster is left out, since it may be in production.
+"""
 WHOLE_PROGRAMS = frozenset(
     (
         *("npm", "pnpm", "yarn", "bun", "deno", "node", "tsx", "ts-node", "nx", "turbo", "lerna"),
@@ -31,6 +35,10 @@ WHOLE_PROGRAMS = frozenset(
 """Programs of which all commands are offered at once, with the question about a second one."""
 
 
+DEEP = 3
+"""Folders so deep below the home hold the programs of one thing, not everything installed."""
+
+
 class Bundle(msgspec.Struct, frozen=True):
     """Rules, and what they allow as a person is told."""
 
@@ -41,22 +49,6 @@ class Bundle(msgspec.Struct, frozen=True):
 
 
 FILES = Bundle("every change of files here", ("write",))
-CODE = Bundle(
-    "running code",
-    tuple(
-        str(Rule("shell", name))
-        for name in (
-            *("python", "python3", ".venv/bin/python", "venv/bin/python", "uv run python"),
-            *("poetry run python", "pixi run python", "node", "tsx", "ts-node", "npx tsx"),
-            *("npx ts-node", "deno run", "ruby", "php", "bash", "sh", HERE),
-        )
-    ),
-    ("the interpreters of Python, JavaScript, Ruby, PHP and the shell", "the project's programs"),
-)
-"""Interpreters, by each way to start them, and the programs of the project that are named by path.
-
-They run whatever a file or an argument tells them.
-"""
 LOCAL = Bundle(
     "requests to this machine", tuple(str(Rule("url", address)) for address in THIS_MACHINE)
 )
@@ -77,30 +69,50 @@ def find_bundle(
     if changes_files(command, policy):
         return FILES if FILES.title not in offered else None
     allowed = {str(rule) for rule in policy.allow}
+    new = [rule for rule in suggested if rule not in allowed]
     bundles = (
         Bundle(CHECKS, name_checks(checks or (), policy)),
-        CODE,
-        *load_bundles(),
+        *load_bundles().values(),
         *_find_whole(suggested, policy),
+        *_find_folders(suggested, policy),
     )
     for bundle in bundles:
         missing = [rule for rule in bundle.rules if rule not in allowed]
         more = not set(missing) <= set(suggested)
-        if more and bundle.title not in offered and _covers_some(missing, suggested, policy):
-            rules = dict.fromkeys((*missing, *suggested))
-            return msgspec.structs.replace(bundle, rules=tuple(rules))
+        if more and bundle.title not in offered and _covers_some(missing, new, policy):
+            return msgspec.structs.replace(bundle, rules=_join(missing, suggested))
     return None
 
 
+def _join(rules: Sequence[str], suggested: Sequence[str]) -> tuple[str, ...]:
+    """Return the rules, and those suggested that they do not cover."""
+    return tuple(dict.fromkeys((*rules, *_leave_out(suggested, rules))))
+
+
+def _leave_out(rules: Sequence[str], covering: Sequence[str]) -> tuple[str, ...]:
+    """Return rules without those that others cover."""
+    return tuple(rule for rule in rules if not any(_covers(wide, rule) for wide in covering))
+
+
 def _covers_some(rules: Sequence[str], suggested: Sequence[str], policy: Policy) -> bool:
-    """Return True if one of the rules covers one of those suggested: the same, or fewer words."""
+    """Return True if one of the rules covers one of those suggested."""
     if str(Rule("shell", HERE)) in rules and any(_is_here(rule, policy) for rule in suggested):
         return True
-    return any(
-        narrow == rule or narrow.startswith(f"{rule.removesuffix(')').removesuffix(':*')} ")
-        for rule in rules
-        for narrow in suggested
-    )
+    return any(_covers(rule, narrow) for rule in rules for narrow in suggested)
+
+
+def _covers(rule: str, narrow: str) -> bool:
+    """Return True if a rule covers another: the same, one of its group, or with fewer words."""
+    if rule == narrow:
+        return True
+    wide, given = parse_rule(rule), parse_rule(narrow)
+    if wide.kind != given.kind or wide.argument is None or given.argument is None:
+        return False
+    if wide.argument.endswith("/"):
+        return given.argument.startswith(wide.argument)
+    program = given.argument.partition(" ")[0]
+    names = find_members(wide.argument, program) or (wide.argument.removesuffix(":*"),)
+    return any(f"{given.argument} ".startswith(f"{name} ") for name in names)
 
 
 def _is_here(rule: str, policy: Policy) -> bool:
@@ -115,9 +127,22 @@ def _find_whole(suggested: Sequence[str], policy: Policy) -> Iterator[Bundle]:
     for rule in parse_rules(suggested):
         name = rule.argument or ""
         program, _, more = name.partition(" ")
-        known = any(other.startswith(f"{program} ") for other in allowed if other != name)
+        known = any(
+            other.startswith(f"{program} ") or find_members(other, program)
+            for other in allowed
+            if other != name
+        )
         if more and known and program in WHOLE_PROGRAMS:
             yield Bundle(f"every {program} command", (str(Rule("shell", f"{program}:*")),))
+
+
+def _find_folders(suggested: Sequence[str], policy: Policy) -> Iterator[Bundle]:
+    """Yield rules for the folders of programs that belong to something in the home."""
+    for rule in parse_rules(suggested):
+        folder = os.path.dirname((rule.argument or "").partition(" ")[0])
+        home = f"{policy.home.rstrip(os.sep)}{os.sep}"
+        if folder.startswith(home) and folder.removeprefix(home).count(os.sep) + 1 >= DEEP:
+            yield Bundle(f"every program in {folder}", (str(Rule("shell", f"{folder}/")),))
 
 
 def find_everyday(
@@ -133,8 +158,10 @@ def find_everyday(
     """
     if checks is None or EVERYDAY in offered:
         return None
-    more = [bundle for bundle in load_bundles() if bundle.title in EVERYDAY_PARTS]
-    parts = (FILES, Bundle(CHECKS, name_checks(checks, policy)), CODE, *more, LOCAL)
+    groups = [load_bundles()[name] for name in ("code", *EVERYDAY_GROUPS)]
+    wide = [rule for bundle in groups for rule in bundle.rules]
+    own = _leave_out(name_checks(checks, policy), wide)
+    parts = (FILES, Bundle(CHECKS, own), *groups, LOCAL)
     allowed = {str(rule) for rule in policy.allow}
     new = {part.title: [rule for rule in part.rules if rule not in allowed] for part in parts}
     missing = [rule for rules in new.values() for rule in rules]
@@ -142,7 +169,7 @@ def find_everyday(
     if not fits or set(missing) <= set(suggested):
         return None
     titles = tuple(title for title, rules in new.items() if rules)
-    return Bundle(EVERYDAY, tuple(dict.fromkeys((*missing, *suggested))), titles)
+    return Bundle(EVERYDAY, _join(missing, suggested), titles)
 
 
 def changes_files(command: str, policy: Policy) -> bool:
@@ -153,15 +180,15 @@ def changes_files(command: str, policy: Policy) -> bool:
 
 
 @lru_cache(1)
-def load_bundles() -> tuple[Bundle, ...]:
-    """Return the bundles that every project has."""
-    folder = os.path.join(os.path.dirname(__file__), "shell", "programs", "tables")
-    with open(os.path.join(folder, "bundles.json"), "rb") as file:
-        content = msgspec.json.decode(file.read(), type=dict[str, list[str]])
-    return tuple(
-        Bundle(title, tuple(str(Rule("shell", name)) for name in names))
-        for title, names in content.items()
-    )
+def load_bundles() -> dict[str, Bundle]:
+    """Return the bundles that every project has, by the names of their groups."""
+    bundles = {
+        name: Bundle(group.title, (str(Rule("shell", MARK + name)),))
+        for name, group in load_groups().items()
+    }
+    # The project's own programs, named by a path, are code as well.
+    code = (*bundles["code"].rules, str(Rule("shell", HERE)))
+    return bundles | {"code": Bundle(bundles["code"].title, code)}
 
 
 def name_checks(commands: Sequence[str], policy: Policy) -> tuple[str, ...]:

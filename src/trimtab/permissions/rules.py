@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.permission import Rule
 from trimtab.contracts.tool import Access
+from trimtab.permissions.groups import MARK, find_group, find_members, load_groups
 from trimtab.permissions.paths import fold, is_inside, is_protected, resolve
 from trimtab.permissions.read_folders import covers_below, name_folder
 
@@ -80,8 +81,11 @@ def _find_problem(kind: str, argument: str) -> str | None:
     match meant:
         case "memory":
             problem: str | None = "memory takes no argument; write memory"
+        case "shell" if argument.startswith(MARK) and find_group(argument) is None:
+            known = ", ".join(MARK + name for name in load_groups())
+            problem = f"there is no such group of commands; write one of {known}"
         case "shell" if "*" in argument.removesuffix(":*") and argument != "*":
-            stem = argument.partition("*")[0].strip()
+            stem = argument.partition("*")[0].strip() or "NAME"
             problem = f"a command takes no pattern; write {kind}({stem}:*)"
         case "write" | "read":
             problem = _find_path_problem(argument)
@@ -126,8 +130,16 @@ def matches_command(rule: Rule, found: "Found", *, denies: bool = False) -> bool
     if rule.argument is None:
         return True
     names = {found.identifier, found.base} if denies else {found.identifier}
-    stem = rule.argument.removesuffix(":*").rstrip()
-    if stem != rule.argument and any(name.startswith(stem + " ") for name in names):
+    if not rule.argument.startswith(MARK):
+        return _names_command(rule.argument, names, found, denies=denies)
+    programs = {name.partition(" ")[0] for name in names}
+    members = (name for program in programs for name in find_members(rule.argument, program))
+    return any(_names_command(name, names, found, denies=denies) for name in members)
+
+
+def _names_command(argument: str, names: set[str], found: "Found", *, denies: bool) -> bool:
+    stem = argument.removesuffix(":*").rstrip()
+    if stem != argument and any(name.startswith(stem + " ") for name in names):
         return True
     if stem in names:
         return True
@@ -135,10 +147,16 @@ def matches_command(rule: Rule, found: "Found", *, denies: bool = False) -> bool
 
 
 def runs_from(rule: Rule, found: "Found", cwd: str) -> bool:
-    """Return True if a rule for the programs of a folder, `shell(./)`, covers a command."""
-    if rule.argument != HERE or rule.kind not in ("shell", "bash") or not found.program:
+    """Return True if a rule for the programs of a folder, `shell(./)`, covers a command.
+
+    A folder is taken as it is written: if a link replaces it, nothing in it is covered.
+    """
+    folder = rule.argument or ""
+    if rule.kind not in ("shell", "bash") or not folder.endswith("/") or not found.program:
         return False
-    return is_inside(found.program, (cwd,)) and not is_protected(found.program)
+    if folder == HERE:
+        return is_inside(found.program, (cwd,)) and not is_protected(found.program)
+    return os.path.isabs(folder) and fold(resolve(found.program)).startswith(fold(folder))
 
 
 def _begins_with(found: "Found", words: tuple[str, ...], *, denies: bool) -> bool:

@@ -1,5 +1,7 @@
 """Rules for commands that belong together, offered with the first question about one of them."""
 
+from pathlib import Path
+
 import msgspec
 import pytest
 
@@ -7,21 +9,17 @@ from permissionkit import POLICY, rules
 from trimtab.permissions.approvals import approve_bundle, to_rules
 from trimtab.permissions.bundles import (
     CHECKS,
-    CODE,
     EVERYDAY,
     FILES,
     LOCAL,
-    Bundle,
     find_bundle,
     find_everyday,
-    load_bundles,
     name_checks,
 )
 from trimtab.permissions.decide_shell import decide_shell
 from trimtab.permissions.rules import parse_rules
-from trimtab.permissions.shell.verdict.analyse import analyse
 
-PUBLISHING = {"push", "down", "create", "delete", "close", "comment", "edit", "run", "exec", "api"}
+CODE = "building, checking and running code"
 
 
 def test_the_checks_of_a_project_are_approved_at_once() -> None:
@@ -43,6 +41,10 @@ def test_the_checks_of_a_project_are_approved_at_once() -> None:
         (["shell(git add)", "shell(git push)"], "everyday work with git"),
         (["shell(gh run list)"], "looking at GitHub"),
         (["shell(kubectl get)"], "looking at the cluster"),
+        (["shell(dig)"], "looking at the network"),
+        (["shell(npm install)"], "installing packages"),
+        (["shell(pkill)"], "stopping programs"),
+        (["shell(cargo clippy)"], CODE),
         (["shell(git push)"], None),
         (["shell(gh pr merge)"], None),
         (["shell(docker run)"], None),
@@ -53,7 +55,10 @@ def test_a_bundle_is_offered_for_the_commands_in_it(
 ) -> None:
     bundle = find_bundle("frob", suggested, (), POLICY)
     assert (bundle.title if bundle else None) == title
-    assert bundle is None or set(suggested) <= set(bundle.rules)
+    allow = parse_rules(bundle.rules) if bundle else ()
+    policy = msgspec.structs.replace(POLICY, allow=allow)
+    for rule in parse_rules(suggested) if bundle else ():
+        assert decide_shell(f"{rule.argument} x", policy).verdict == "allow"
 
 
 @pytest.mark.parametrize(
@@ -80,18 +85,23 @@ def test_a_rule_for_writing_is_offered_for_commands_that_change_named_files(
 
 
 def test_all_everyday_work_on_a_trusted_project_is_offered_beside_the_narrower_bundle() -> None:
-    checks = ["make test", "npm run dev"]
+    checks = ["make test", "npm run dev", "frob check"]
     everyday = find_everyday("git add a", ["shell(git add)"], checks, POLICY)
     assert everyday is not None
     assert everyday.parts == (
-        *(FILES.title, CHECKS, CODE.title, "everyday work with git", "looking at GitHub"),
+        *(FILES.title, CHECKS, CODE, "everyday work with git", "looking at GitHub"),
+        *("looking at containers", "looking at the network", "looking at services of this machine"),
         LOCAL.title,
     )
-    assert {"write", "shell(make test)", "shell(git commit)"} <= set(everyday.rules)
-    assert not [rule for rule in everyday.rules if "push" in rule or "docker" in rule]
+    assert {"write", "shell(frob)", "shell(@git)", "shell(@code)"} <= set(everyday.rules)
+    assert "shell(make test)" not in everyday.rules
     policy = msgspec.structs.replace(POLICY, allow=parse_rules(everyday.rules))
     for command in ("mkdir a", "make test", "git commit -m x", "gh run list", "python3 a.py"):
         assert decide_shell(command, policy).verdict == "allow"
+    for command in ("docker compose -f x.yml ps", "dig a.test", "source .venv/bin/activate"):
+        assert decide_shell(command, policy).verdict == "allow"
+    for command in ("docker run x", "pip install x", "kubectl get secrets", "cargo publish"):
+        assert decide_shell(command, policy).verdict == "ask"
     assert decide_shell("bash build.sh && curl -s localhost:3000", policy).verdict == "allow"
     for command in ("git push", "rm -rf a", "ssh host", "npm install x", "touch .git/hooks/x"):
         assert decide_shell(command, policy).verdict == "ask"
@@ -107,45 +117,35 @@ def test_all_everyday_work_is_offered_once_and_never_without_trust() -> None:
     assert find_everyday("mkdir a", ["shell(mkdir)"], [], POLICY) is not None
 
 
-def test_a_bundle_is_offered_once_and_without_what_is_allowed_already() -> None:
-    policy = msgspec.structs.replace(POLICY, allow=rules("shell(git add)"))
-    bundle = find_bundle("frob", ["shell(git commit)"], (), policy)
+def test_a_bundle_is_offered_once_and_not_for_what_is_allowed_already() -> None:
+    bundle = find_bundle("frob", ["shell(git commit)"], (), POLICY)
     assert bundle is not None
-    assert "shell(git add)" not in bundle.rules
-    assert find_bundle("frob", ["shell(git commit)"], (), policy, (bundle.title,)) is None
-    allowed = msgspec.structs.replace(POLICY, allow=rules(*bundle.rules, "shell(git add)"))
-    assert find_bundle("frob", ["shell(git tag)"], (), allowed) is None
-
-
-@pytest.mark.parametrize("bundle", load_bundles(), ids=lambda bundle: bundle.title)
-def test_a_bundle_neither_publishes_nor_starts_anything(bundle: Bundle) -> None:
-    for rule in parse_rules(bundle.rules):
-        name = rule.argument or ""
-        assert name.split()[-1] not in PUBLISHING
-        assert analyse(name, POLICY.cwd).can_be_offered, name
-        policy = msgspec.structs.replace(POLICY, allow=(rule,))
-        assert decide_shell(name, policy).verdict == "allow"
+    assert bundle.rules == ("shell(@git)",)
+    assert find_bundle("frob", ["shell(git commit)"], (), POLICY, (bundle.title,)) is None
+    for rule in ("shell(@git)", "shell(git commit)"):
+        allowed = msgspec.structs.replace(POLICY, allow=rules(rule))
+        assert find_bundle("frob", ["shell(git commit)"], (), allowed) is None
 
 
 def test_a_bundle_of_which_one_rule_is_missing_is_not_offered_for_it_alone() -> None:
-    checks = ["scons", "tup"]
-    allowed = msgspec.structs.replace(POLICY, allow=rules("shell(tup)"))
-    assert find_bundle("scons", ["shell(scons)"], checks, allowed) is None
-    more = ["shell(scons)", "shell(frob)"]
-    assert find_bundle("scons test && frob", more, checks, allowed) is None
-    bundle = find_bundle("scons test && frob", more, checks, POLICY)
+    checks = ["one", "two"]
+    allowed = msgspec.structs.replace(POLICY, allow=rules("shell(two)"))
+    assert find_bundle("one", ["shell(one)"], checks, allowed) is None
+    more = ["shell(one)", "shell(frob)"]
+    assert find_bundle("one test && frob", more, checks, allowed) is None
+    bundle = find_bundle("one test && frob", more, checks, POLICY)
     assert bundle is not None
-    assert bundle.rules == ("shell(scons)", "shell(tup)", "shell(frob)")
+    assert bundle.rules == ("shell(one)", "shell(two)", "shell(frob)")
 
 
 def test_everyday_work_of_which_nothing_else_is_missing_is_not_offered() -> None:
-    everyday = find_everyday("git add a", ["shell(git add)"], [], POLICY)
+    everyday = find_everyday("one", ["shell(one)"], ["one"], POLICY)
     assert everyday is not None
-    rest = tuple(rule for rule in everyday.rules if rule != "shell(git add)")
+    rest = tuple(rule for rule in everyday.rules if rule != "shell(one)")
     allowed = msgspec.structs.replace(POLICY, allow=rules(*rest))
-    assert find_everyday("git add a", ["shell(git add)"], [], allowed) is None
-    more = ["shell(git add)", "shell(frob)"]
-    assert find_everyday("git add a; frob", more, [], allowed) is None
+    assert find_everyday("one", ["shell(one)"], ["one"], allowed) is None
+    more = ["shell(one)", "shell(frob)"]
+    assert find_everyday("one; frob", more, ["one"], allowed) is None
     assert find_everyday("frob", ["shell(frob)"], [], POLICY) is None
     assert find_everyday("git add a", ["shell(git add)"], None, POLICY) is None
     assert find_everyday("git add a", ["shell(git add)"], [], POLICY, (EVERYDAY,)) is None
@@ -179,10 +179,12 @@ def test_a_whole_program_is_offered_after_one_of_its_commands() -> None:
     bundle = find_bundle("docker pull x", ["shell(docker pull)"], (), one)
     assert bundle is not None
     assert bundle.title == "every docker command"
-    assert bundle.rules == ("shell(docker:*)", "shell(docker pull)")
+    assert bundle.rules == ("shell(docker:*)",)
     policy = msgspec.structs.replace(POLICY, allow=parse_rules(bundle.rules))
     assert decide_shell("docker compose down", policy).verdict == "allow"
     assert find_bundle("docker pull x", ["shell(docker pull)"], (), one, (bundle.title,)) is None
+    looking = msgspec.structs.replace(POLICY, allow=rules("shell(@containers)"))
+    assert find_bundle("docker pull x", ["shell(docker pull)"], (), looking) == bundle
 
 
 @pytest.mark.parametrize("program", ["git", "kubectl", "aws", "npx", "ssh", "terraform"])
@@ -191,3 +193,33 @@ def test_a_whole_program_is_not_offered_if_it_reaches_far(program: str) -> None:
     policy = msgspec.structs.replace(POLICY, allow=known)
     bundle = find_bundle(f"{program} three", [f"shell({program} three)"], (), policy)
     assert bundle is None
+
+
+@pytest.mark.parametrize(
+    ("program", "offered"),
+    [
+        ("/home/someone/.tool/plugins/x/scripts/go", True),
+        ("/home/someone/work/other/.venv/bin/esptool", True),
+        ("/home/someone/.local/bin/go", False),
+        ("/usr/local/lib/x/bin/go", False),
+        ("go", False),
+    ],
+)
+def test_the_programs_of_a_folder_are_offered_if_it_belongs_to_one_thing(
+    program: str, offered: bool
+) -> None:
+    bundle = find_bundle(program, [f"shell({program})"], (), POLICY)
+    folder = program.rpartition("/")[0]
+    assert (bundle.title if bundle else "") == (f"every program in {folder}" if offered else "")
+    policy = msgspec.structs.replace(POLICY, allow=parse_rules(bundle.rules) if bundle else ())
+    assert (decide_shell(f"{folder}/other -x", policy).verdict == "allow") is offered
+    assert decide_shell("/home/someone/else/a/b/c", policy).verdict == "ask"
+
+
+def test_a_link_in_place_of_a_folder_of_programs_opens_nothing(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere/go").touch()
+    policy = msgspec.structs.replace(POLICY, allow=rules(f"shell({tmp_path}/folder/)"))
+    assert decide_shell(f"{tmp_path}/folder/go", policy).verdict == "allow"
+    (tmp_path / "folder").symlink_to(tmp_path / "elsewhere")
+    assert decide_shell(f"{tmp_path}/folder/go", policy).verdict == "ask"

@@ -233,7 +233,7 @@ def test_a_rule_for_tools_and_servers(
         ("Write", "did you mean write"),
         ("memry", "did you mean memory"),
         ("shell(git *)", "write shell(git:*)"),
-        ("shell(*x)", "write shell(:*)"),
+        ("shell(*x)", "write shell(NAME:*)"),
         ("shell()", "write shell alone"),
         ("memory(x)", "memory takes no argument"),
         ("read(a*)", "a path takes no pattern"),

@@ -1,4 +1,4 @@
-"""`trimtab permissions`: explains decisions, neutralises text, suggests rules."""
+"""`trimtab permissions`: explains decisions, lists groups, neutralises text, suggests rules."""
 
 import io
 import json
@@ -13,6 +13,7 @@ from trimtab.cli.permissions.suggest import suggest
 from trimtab.cli.streams import print_json
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.text import count, neutralise
+from trimtab.permissions.groups import MARK, load_groups
 
 VALUE_FLAGS = ("--allow-tool", "--deny-tool", "--allow-url", "--deny-url", "--add-dir")
 SWITCHES = (
@@ -48,6 +49,10 @@ def add_arguments(parser: CommandParser) -> None:
     safe.add_argument("--context", choices=("approval", "transcript"), default="transcript")
     safe.add_argument("--jsonl", action="store_true", help='{"text"} in, {"text"} out')
 
+    groups = actions.add("groups", "list the groups of commands that rules may name")
+    groups.add_argument("name", nargs="?", metavar="GROUP", help="the group whose commands to list")
+    groups.add_json()
+
     rules = actions.add("suggest", "suggest rules that would have saved questions")
     rules.add_argument("--least", type=positive, default=2, metavar="N", help="approvals needed")
     rules.add_json()
@@ -56,7 +61,13 @@ def add_arguments(parser: CommandParser) -> None:
 def run(args: Arguments) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", errors="surrogatepass")
-    return {"explain": _explain, "neutralise": _neutralise, "suggest": _suggest}[args.action](args)
+    actions = {
+        "explain": _explain,
+        "groups": _list_groups,
+        "neutralise": _neutralise,
+        "suggest": _suggest,
+    }
+    return actions[args.action](args)
 
 
 def _explain(args: Arguments) -> int:
@@ -123,6 +134,21 @@ def _suggest(args: Arguments) -> int:
     for suggestion in () if args.json else found:
         times = count(suggestion.approvals, "time")
         print(f"--allow-tool '{suggestion.rule}'  # approved {times}")
+    return 0
+
+
+def _list_groups(args: Arguments) -> int:
+    groups = load_groups()
+    name = (args.name or "").removeprefix(MARK)
+    if name and name not in groups:
+        known = ", ".join(MARK + known for known in groups)
+        raise UsageError(f"There is no group of commands {MARK}{name}; the groups are {known}.")
+    if args.json:
+        print_json(groups[name] if name else groups)
+    elif name:
+        print(*groups[name].commands, sep="\n")
+    for rule, group in () if name or args.json else groups.items():
+        print(f"{f'shell({MARK}{rule})':20} {group.title} ({len(group.commands)} commands)")
     return 0
 
 

@@ -116,7 +116,8 @@ def build_options(request: JsonObject) -> list[JsonObject]:
     for option, field in BUNDLES.items():
         if bundle := request.get(field):
             listed = describe_bundle(bundle)
-            name = f"Always allow {bundle['title']} in this folder: {listed}"
+            end = f": {listed}" if listed else ""
+            name = f"Always allow {bundle['title']} in this folder{end}"
             options.append({"optionId": option, "name": name, "kind": "allow_always"})
     always = f"Always reject {named} in this session"
     return [

@@ -55,8 +55,9 @@ def describe_request(request: JsonObject, *, edits: bool = False) -> str:
             lines.append("  e  edit the rule")
     for key, field in BUNDLES.items():
         if bundle := request.get(field):
-            lines.append(f"  {key}  yes, allow {_show(bundle['title'])} always in this folder:")
-            lines.append(f"     {_show(describe_bundle(bundle))}")
+            listed = describe_bundle(bundle)
+            end = f":\n     {_show(listed)}" if listed else ""
+            lines.append(f"  {key}  yes, allow {_show(bundle['title'])} always in this folder{end}")
     lines.append("  4  no (or n); or type what to do instead")
     return "\n".join(lines) + "\n"
 

@@ -171,8 +171,8 @@ def _permission(part: Question, _: int, approval: JsonObject | None = None) -> A
     for key, field in BUNDLES.items():
         if bundle := request.get(field):
             together = show(bundle["title"])
-            if len(bundle["rules"]) > 1:
-                notes.append((("dim", f"  {key} allows {show(describe_bundle(bundle))}"),))
+            if described := describe_bundle(bundle):
+                notes.append((("dim", f"  {key} allows {show(described)}"),))
             choices.append(
                 Choice(
                     label=f"yes, allow {together} always in this folder",

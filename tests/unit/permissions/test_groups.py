@@ -1,0 +1,79 @@
+"""Groups of commands, which one rule covers."""
+
+import msgspec
+import pytest
+
+from permissionkit import POLICY, rules
+from trimtab.contracts.errors import UsageError
+from trimtab.permissions.decide_shell import decide_shell
+from trimtab.permissions.groups import find_group, find_members, load_groups
+from trimtab.permissions.rules import parse_rule
+from trimtab.permissions.shell.verdict.analyse import analyse
+
+CHANGING = {"push", "down", "create", "delete", "close", "comment", "edit", "run", "exec", "api"}
+LOOKING = [name for name, group in load_groups().items() if group.title.startswith("looking")]
+
+
+@pytest.mark.parametrize("name", load_groups())
+def test_a_rule_for_a_group_covers_each_of_its_commands(name: str) -> None:
+    policy = msgspec.structs.replace(POLICY, allow=rules(f"shell(@{name})"))
+    for command in load_groups()[name].commands:
+        if analyse(command, POLICY.cwd).can_be_ruled:  # not a shell without a script
+            assert decide_shell(command, policy).verdict == "allow", command
+    for other in ("frob", "sudo ls", "ssh host", "git push", "npm publish", "docker run x"):
+        assert decide_shell(other, policy).verdict == "ask"
+
+
+@pytest.mark.parametrize("name", LOOKING)
+def test_a_group_for_looking_changes_nothing(name: str) -> None:
+    for command in load_groups()[name].commands:
+        assert command.split()[-1] not in CHANGING
+        assert analyse(command, POLICY.cwd).can_be_offered, command
+
+
+def test_no_command_stands_in_a_group_twice_or_publishes() -> None:
+    for group in load_groups().values():
+        assert len(set(group.commands)) == len(group.commands)
+        for command in group.commands:
+            assert command.split()[-1] not in ("publish", "deploy", "upload", "release")
+
+
+@pytest.mark.parametrize(
+    ("command", "verdict"),
+    [
+        ("npm run build", "allow"),
+        ("npm run build && rm -rf a", "ask"),
+        ("npx -y tsc --noEmit", "allow"),
+        ("npx evil", "ask"),
+        ("./python3 a.py", "ask"),
+        ("python3 a.py | sh", "ask"),
+        ("cargo --quiet test", "allow"),
+        ("cargo $x test", "ask"),
+    ],
+)
+def test_a_group_covers_commands_by_the_words_they_begin_with(command: str, verdict: str) -> None:
+    policy = msgspec.structs.replace(POLICY, allow=rules("shell(@code)"))
+    assert decide_shell(command, policy).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    "command", ["npm i x", "sudo npm install x", "/usr/bin/npm ci", "pip install a"]
+)
+def test_a_rule_that_denies_a_group_denies_each_command_of_it(command: str) -> None:
+    policy = msgspec.structs.replace(POLICY, allow_all_tools=True, deny=rules("shell(@install)"))
+    assert decide_shell(command, policy).verdict == "deny"
+    assert decide_shell("npm run build", policy).verdict == "allow"
+
+
+def test_a_group_that_does_not_exist_is_an_error_that_names_those_there_are() -> None:
+    with pytest.raises(UsageError, match="no such group of commands; write one of @git, @code"):
+        parse_rule("shell(@frob)")
+
+
+def test_a_group_is_found_by_the_argument_of_a_rule_alone() -> None:
+    assert find_group(None) is find_group("git") is find_group("@frob") is None
+    group = find_group("@git")
+    assert group is not None
+    assert group.title == "everyday work with git"
+    assert find_members("@processes", "kill") == ("kill",)
+    assert find_members("@processes", "git") == find_members("git", "git") == ()
