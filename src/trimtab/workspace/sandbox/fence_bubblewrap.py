@@ -27,6 +27,8 @@ DEVICE_LINKS = {
     "/dev/stdout": "/proc/self/fd/1",
     "/dev/stderr": "/proc/self/fd/2",
 }
+SYSTEM_PARTS = ("/sys/block", "/sys/class", "/sys/devices")
+"""What is shown of /sys: the rest may have many mounts in it, and each takes its time."""
 LINKS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 
 
@@ -66,6 +68,8 @@ def list_parts(policy: FencePolicy) -> list[str]:
         return ["/"]
     readable = [path for path in policy.readable if not is_below(path, "/proc")]
     readable = ["/etc", *(path for path in readable if not is_below(path, "/etc"))]
+    if "/sys" in readable:
+        readable = [*(path for path in readable if path != "/sys"), *SYSTEM_PARTS]
     return drop_nested(sorted(dict.fromkeys((*readable, *policy.programs))))
 
 

@@ -2,7 +2,9 @@
 
 import ctypes
 import os
+import select
 import struct
+from contextlib import suppress
 
 from trimtab.workspace.sandbox.landlock import check
 
@@ -56,6 +58,34 @@ class MountNamespace:
     def keep(self) -> int:
         """Return a descriptor that keeps the namespace, for `enter`."""
         return os.open("/proc/thread-self/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
+
+
+class MountTable:
+    """The mounts of this process, and whether they have changed."""
+
+    def __init__(self) -> None:
+        self._descriptor = -1
+        self._process = 0
+
+    def has_changed(self) -> bool:
+        """Return True if anything was mounted or unmounted since the last call.
+
+        Also at the first call, and where that cannot be told.
+        """
+        if self._descriptor < 0 or self._process != os.getpid():  # a report reaches only one
+            self.close()
+            self._process = os.getpid()
+            with suppress(OSError):
+                self._descriptor = os.open("/proc/self/mountinfo", os.O_RDONLY | os.O_CLOEXEC)
+            return True
+        poll = select.poll()
+        poll.register(self._descriptor, select.POLLPRI)
+        return bool(poll.poll(0))
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+        self._descriptor = -1
 
 
 def enter(namespace: int) -> None:

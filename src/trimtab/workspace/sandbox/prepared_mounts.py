@@ -5,7 +5,6 @@ may make them ahead, in a mount namespace from which bubblewrap is then started.
 """
 
 import os
-import select
 import stat
 import tempfile
 from collections.abc import Sequence
@@ -27,11 +26,10 @@ from trimtab.workspace.sandbox.mounts import (
     NO_SET_ID,
     READ_ONLY,
     MountNamespace,
+    MountTable,
     enter,
 )
 
-SINGLE = ("/sys",)
-"""Folders shown without what is mounted in them: each further mount takes its time."""
 Identity = tuple[int, int, int]
 """The device and inode of a path; for a file, also the time of its last change."""
 
@@ -43,7 +41,7 @@ class PreparedMounts:
         self._policy = policy
         self._parts = list_parts(policy)
         self._namespace = -1
-        self._mount_table = -1
+        self._mount_table = MountTable()
         self._seen: list[Identity | None] = []
 
     def serves(self, program: str) -> bool:
@@ -60,11 +58,11 @@ class PreparedMounts:
         covered = [*SETTINGS.find(), *self._policy.denied]
         # A mount covers a file, not its name: what has been put in its place would lie open.
         seen = [identify(path) for path in (*self._parts, *covered)]
-        if self._namespace >= 0 and seen == self._seen and not self._has_mount_table_changed():
+        changed = self._mount_table.has_changed()
+        if self._namespace >= 0 and seen == self._seen and not changed:
             return
-        self.close()
+        self._release()
         self._seen = seen
-        self._mount_table = os.open("/proc/self/mountinfo", os.O_RDONLY | os.O_CLOEXEC)
         root = tempfile.mkdtemp(dir=self._policy.temp)
         try:
             self._namespace = run_apart(lambda: self._build(root, covered))
@@ -76,16 +74,13 @@ class PreparedMounts:
         enter(self._namespace)
 
     def close(self) -> None:
-        for fd in (self._namespace, self._mount_table):
-            if fd >= 0:
-                os.close(fd)
-        self._namespace = self._mount_table = -1
+        self._release()
+        self._mount_table.close()
 
-    def _has_mount_table_changed(self) -> bool:
-        """Return True if anything was mounted or unmounted since the last call."""
-        poll = select.poll()
-        poll.register(self._mount_table, select.POLLPRI)
-        return bool(poll.poll(0))
+    def _release(self) -> None:
+        if self._namespace >= 0:
+            os.close(self._namespace)
+        self._namespace = -1
 
     def _build(self, root: str, covered: Sequence[str]) -> int:
         temp = self._policy.temp
@@ -95,7 +90,7 @@ class PreparedMounts:
             os.symlink(target, root + path)
         for path in filter(os.path.exists, self._parts):
             make_mount_point(path, root + path)
-            namespace.bind(path, root + path, recursive=path not in SINGLE)
+            namespace.bind(path, root + path)
             if not any(is_below(program, path) for program in self._policy.programs):
                 namespace.restrict(root + path, NO_PROGRAMS)
         for path in covered:

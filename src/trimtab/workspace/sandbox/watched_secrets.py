@@ -13,13 +13,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from trimtab.workspace.sandbox.landlock import check
+from trimtab.workspace.sandbox.mounts import MountTable
 
 RIGHTS, MOVED, CREATED, DELETED, SELF_GONE, ONLY_FOLDERS = 4, 0xC0, 0x100, 0x200, 0xC00, 1 << 24
 CHANGES = RIGHTS | MOVED | CREATED | DELETED | SELF_GONE | ONLY_FOLDERS
 MAX_WATCHED = 2000
 """Folders that are watched at most: the kernel has a limit for all programs of a user."""
-Place = tuple[int, int]
-"""The device and inode of a folder."""
 
 
 class WatchedSecrets:
@@ -30,7 +29,8 @@ class WatchedSecrets:
         self._most = most
         self._lock = threading.Lock()
         self._watch = -1
-        self._places: dict[str, Place | None] = {}
+        self._watched = 0
+        self._mount_table = MountTable()
         self._found: tuple[str, ...] = ()
 
     def find(self) -> Sequence[str]:
@@ -41,26 +41,31 @@ class WatchedSecrets:
             return self._found
 
     def close(self) -> None:
+        self._stop_watching()
+        self._mount_table.close()
+
+    def _stop_watching(self) -> None:
         if self._watch >= 0:
             os.close(self._watch)
         self._watch = -1
 
     def _is_current(self) -> bool:
-        """Return True if no change was reported, and every folder is still the same one."""
-        if self._watch < 0:
+        """Return True if no change was reported."""
+        # What is mounted over a folder causes no report of its own.
+        if self._mount_table.has_changed() or self._watch < 0:
             return False
         try:
             os.read(self._watch, 1)
-        except BlockingIOError:  # no report; what is mounted over a folder causes none
-            return all(find_place(path) == seen for path, seen in self._places.items())
+        except BlockingIOError:  # no report
+            return True
         except OSError:  # a report; it is longer than a byte, so it stays for a forked process too
             return False
         return False
 
     def _search(self) -> None:
         """Search all folders; each is watched before it is read, so that no change is missed."""
-        self.close()
-        self._places = {}
+        self._stop_watching()
+        self._watched = 0
         libc = ctypes.CDLL(None, use_errno=True)
         with suppress(OSError, AttributeError):  # too many watches, or a system without them
             self._watch = check(libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
@@ -83,15 +88,7 @@ class WatchedSecrets:
         """Watch a folder; if that is impossible, watch nothing at all."""
         if self._watch < 0:
             return
-        self._places[folder] = find_place(folder)
+        self._watched += 1
         path = os.fsencode(folder)
-        if len(self._places) > self._most or libc.inotify_add_watch(self._watch, path, CHANGES) < 0:
-            self.close()
-
-
-def find_place(folder: str) -> Place | None:
-    try:
-        found = os.stat(folder, follow_symlinks=False)
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
+        if self._watched > self._most or libc.inotify_add_watch(self._watch, path, CHANGES) < 0:
+            self._stop_watching()

@@ -108,6 +108,20 @@ def test_another_folder_in_the_same_place_is_seen(tmp_path: Path) -> None:
     secrets.close()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount: run the tests as root")
+def test_what_is_mounted_over_a_folder_is_seen(secrets: WatchedSecrets, folder: Path) -> None:
+    assert names(secrets, folder) == KNOWN
+    inside = folder / "mounted"
+    inside.mkdir()
+    assert names(secrets, folder) == KNOWN
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=0700", "none", inside], check=True)
+    try:
+        assert names(secrets, folder) == {*KNOWN, "mounted"}
+    finally:
+        subprocess.run(["umount", inside], check=True)
+    assert names(secrets, folder) == KNOWN
+
+
 def test_each_call_searches_where_nothing_can_be_watched(folder: Path) -> None:
     secrets = WatchedSecrets(str(folder), most=1)
     assert names(secrets, folder) == KNOWN
