@@ -160,12 +160,13 @@ def runs_from(rule: Rule, found: "Found", cwd: str) -> bool:
 
 
 def _begins_with(found: "Found", words: tuple[str, ...], *, denies: bool) -> bool:
-    given = found.words if denies else found.leading
-    if len(words) < 2 or not given:
+    if len(words) < 2:
         return False
     if denies:
-        given = (os.path.basename(given[0]), *given[1:])
-    return given[: len(words)] == words
+        from trimtab.permissions.shell.programs.leading import may_begin_with
+
+        return may_begin_with(found.words, words)
+    return found.leading[: len(words)] == words
 
 
 def matches_path(rule: Rule, kind: str, path: str, cwd: str, *, denies: bool = False) -> bool:

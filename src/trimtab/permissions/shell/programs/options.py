@@ -129,61 +129,6 @@ def load_subcommands() -> dict[str, int]:
         return msgspec.json.decode(file.read(), type=dict[str, int])
 
 
-@lru_cache(1)
-def _load_leading_options() -> dict[str, dict[str, str]]:
-    """First words of commands → options between them and the next word → what follows these.
-
-    That is nothing, a word (`=`), perhaps a number (`?`), or the rest of the same word (`*`).
-    """
-    path = os.path.join(os.path.dirname(__file__), "tables", "leading_options.json")
-    with open(path, "rb") as file:
-        table = msgspec.json.decode(file.read(), type=dict[str, str])
-    return {
-        words: {option.rstrip("=?*"): option[-1] for option in options.split()}
-        for words, options in table.items()
-    }
-
-
-def skip_leading_options(words: Sequence[str]) -> tuple[str, ...]:
-    """Return the words of a command without options that change nothing about what it is.
-
-    Of `docker compose -f dev.yml up` that is `docker compose up`. An option that is not known
-    stays, and everything behind it.
-    """
-    table = _load_leading_options()
-    kept, rest = list(words[:1]), list(words[1:])
-    while (known := table.get(" ".join(kept))) is not None:
-        while rest and (length := _measure_option(rest, known)):
-            del rest[:length]
-        if not rest or rest[0].startswith(("-", "+")):
-            break
-        kept.append(rest.pop(0))
-    return (*kept, *rest)
-
-
-def _measure_option(words: Sequence[str], known: dict[str, str]) -> int:
-    """Return the number of words of the option that words begin with; 0 if it is not known."""
-    first = words[0]
-    name, equals, _ = first.partition("=")
-    follows = known.get(name)
-    if follows is None:
-        attached = (
-            first.startswith(option) and (kind == "*" or first[len(option) :].isdecimal())
-            for option, kind in known.items()
-            if kind in ("*", "?")
-        )
-        return 1 if any(attached) or ("+" in known and first.startswith("+")) else 0
-    match follows:
-        case "=":
-            return 1 if equals else 2
-        case "?":
-            return 2 if len(words) > 1 and words[1].isdecimal() else 1
-        case "*":
-            return 1 if len(first) > len(name) or equals else 2
-        case _:
-            return 0 if equals else 1
-
-
 def find_carrier(name: str) -> Program | None:
     """The table of a program that starts another one."""
     return load_table("carriers").get(name)

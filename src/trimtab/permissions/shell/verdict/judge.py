@@ -27,6 +27,7 @@ from trimtab.permissions.shell.programs.carriers import carry, is_carrier
 from trimtab.permissions.shell.programs.destruction import find_destruction
 from trimtab.permissions.shell.programs.identify import Name, identify
 from trimtab.permissions.shell.programs.launchers import find_launched, search_aliases
+from trimtab.permissions.shell.programs.leading import skip_leading_options
 from trimtab.permissions.shell.programs.network import (
     PROXY,
     find_addresses,
@@ -43,7 +44,6 @@ from trimtab.permissions.shell.programs.options import (
     Reading,
     find_program,
     read_options,
-    skip_leading_options,
 )
 from trimtab.permissions.shell.programs.searchers import SEARCHERS, search_git
 from trimtab.permissions.shell.programs.variables import is_hazardous
@@ -347,13 +347,15 @@ class Judge:
         doubtful, self._doubtful = self._doubtful and named, False
         known = tuple(argument.text for argument in arguments if argument.known)
         fixed = takewhile(lambda argument: argument.known and not argument.many, arguments)
+        texts = [argument.text for argument in arguments]
+        leading = skip_leading_options([a.text for a in fixed], texts, self.places.is_near)
         found = Found(
             identifier=name.identifier,
             read_only=read_only,
             doubtful=doubtful,
             base=name.base,
             words=known,
-            leading=skip_leading_options([argument.text for argument in fixed]),
+            leading=leading,
             shadow=shadow,
             literal=literal and len(known) == len(arguments),
             spelled=literal and not any(UNKNOWN in argument.text for argument in arguments),

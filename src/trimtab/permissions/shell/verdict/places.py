@@ -74,6 +74,14 @@ class Places:
             return [text]
         return [os.path.join(place, text) for place in sorted(self._now or ())]
 
+    def is_near(self, text: str) -> bool:
+        """Return True for a file or folder in ours or below; not for the input or an address."""
+        if text in ("", "-") or UNKNOWN in text or ":" in text or text.startswith("github.com/"):
+            return False
+        top = os.path.realpath(self._cwd)
+        paths = [os.path.realpath(path) for path in self.resolve(text)]
+        return bool(paths) and all(f"{path}/".startswith(f"{top}/") for path in paths)
+
     def find_options(self, pattern: str) -> list[str] | None:
         """Return the files named like options that a pattern matches; None if that is not known."""
         if self._now is None:

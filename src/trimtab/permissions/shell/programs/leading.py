@@ -1,0 +1,154 @@
+"""The options that stand between the words by which rules name a command."""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+
+import msgspec
+
+_TOOLCHAIN = re.compile(r"\+\w[\w.-]*")
+_NAMED = 3
+"""So many characters of a long option name it at least: two dashes and a letter."""
+_TARGETED = frozenset(
+    (
+        *("make", "gmake", "ninja", "rake", "ant", "mvn", "mvnw", "gradle", "gradlew", "just"),
+        *("task", "turbo", "bazel", "scons", "invoke", "inv", "fab", "mage"),
+    )
+)
+"""Programs that take several targets: `mvn clean deploy` deploys."""
+_ASSIGNMENT = re.compile(r"\w+[:?+]*=")
+_VALUELESS = {
+    "git": "-p --paginate -P --no-pager --bare --no-replace-objects --literal-pathspecs "
+    "--no-optional-locks --no-lazy-fetch",
+    **dict.fromkeys(("npm", "pnpm", "yarn"), "-s --silent -q --quiet -g --global -r --recursive"),
+}
+"""Options of programs that are not in the table, which take no value."""
+
+
+@lru_cache(1)
+def _load() -> dict[str, dict[str, str]]:
+    """First words of commands → options between them and the next word → what follows these.
+
+    That is nothing, a word (`=`), a file or folder (`/`), perhaps a number (`?`), or the rest of
+    the same word (`*`).
+    """
+    path = os.path.join(os.path.dirname(__file__), "tables", "leading_options.json")
+    with open(path, "rb") as file:
+        table = msgspec.json.decode(file.read(), type=dict[str, str])
+    return {
+        words: {option.rstrip("=?*/"): option[-1] for option in options.split()}
+        for words, options in table.items()
+    }
+
+
+def skip_leading_options(
+    fixed: Sequence[str], words: Sequence[str], is_near: Callable[[str], bool]
+) -> tuple[str, ...]:
+    """Return the fixed words of a command without options that change nothing about what it is.
+
+    Of `docker compose -f dev.yml up` that is `docker compose up`. An option that is not known
+    stays, and everything behind it; so does one with a file or folder that is not near. If such a
+    one stands elsewhere among the `words`, nothing but the program is left: it works elsewhere.
+    """
+    table = _load()
+    kept, rest = list(fixed[:1]), list(fixed[1:])
+    if any(not is_near(value) for value in _find_places(words, table.get(fixed[0], {}))):
+        return tuple(kept)
+    while (known := table.get(" ".join(kept))) is not None:
+        while rest and (length := _measure_option(rest, known, is_near)):
+            del rest[:length]
+        if not rest or rest[0].startswith(("-", "+")):
+            break
+        kept.append(rest.pop(0))
+    return (*kept, *rest)
+
+
+def _find_places(words: Sequence[str], known: dict[str, str]) -> Iterator[str]:
+    """Yield the files and folders that options name, wherever they stand before `--`."""
+    options = [option for option, kind in known.items() if kind == "/"]
+    for index, word in enumerate(words[1:] if options else (), 1):
+        if word == "--":
+            return
+        name, equals, value = word.partition("=")
+        following = words[index + 1 : index + 2]
+        for option in options:
+            if equals and _means(name, option):
+                yield value
+            elif _means(word, option) or (len(option) == 2 and _ends_in(word, option[1])):
+                yield from following
+            elif len(option) == 2 and word.startswith(option) and not word.startswith("--"):
+                yield word[2:].removeprefix("=")
+
+
+def _means(word: str, option: str) -> bool:
+    """Return True for an option, also if it is shortened."""
+    shortened = word.startswith("--") and len(word) >= _NAMED and option.startswith(word)
+    return word == option or shortened
+
+
+def _ends_in(word: str, letter: str) -> bool:
+    """Return True for letters of options in one word, of which the last takes a value."""
+    return re.fullmatch(f"-[A-Za-z]*{letter}", word) is not None
+
+
+def _measure_option(
+    words: Sequence[str], known: dict[str, str], is_near: Callable[[str], bool]
+) -> int:
+    """Return the number of words of the option that words begin with; 0 if it is not known."""
+    first = words[0]
+    name, equals, value = first.partition("=")
+    follows = known.get(name)
+    if follows is None:
+        attached = (
+            first.startswith(option) and (kind == "*" or first[len(option) :].isdecimal())
+            for option, kind in known.items()
+            if kind in ("*", "?")
+        )
+        return 1 if any(attached) or ("+" in known and _TOOLCHAIN.fullmatch(first)) else 0
+    match follows:
+        case "/":
+            near = is_near(value if equals else "".join(words[1:2]))
+            return 0 if not near else 1 if equals else 2
+        case "=":
+            return 1 if equals else 2
+        case "?":
+            return 2 if len(words) > 1 and words[1].isdecimal() else 1
+        case "*":
+            return 1 if len(first) > len(name) or equals else 2
+        case _:
+            return 0 if equals else 1
+
+
+def may_begin_with(words: Sequence[str], wanted: Sequence[str]) -> bool:
+    """Return True if a command may be the wanted one, whatever options stand between its words.
+
+    The word behind an option that is not known may be its value or not. For rules that deny.
+    """
+    if not words or wanted[0] not in (words[0], program := os.path.basename(words[0])):
+        return False
+    reached, value_follows = {1}, False
+    for word in _split_modules(words[1:]) if program.startswith("python") else words[1:]:
+        is_option = word[:1] in ("-", "+")
+        stays = is_option or value_follows or program in _TARGETED or _ASSIGNMENT.match(word)
+        further = {place + 1 for place in reached if wanted[place] == word}
+        if len(wanted) in further:
+            return True
+        reached = further | (reached if stays else set())
+        value_follows = is_option and _may_take_value(program, word)
+    return False
+
+
+def _split_modules(words: Sequence[str]) -> Iterator[str]:
+    """Yield the words of a call of Python, `-um` as `-m` and `-mpip` as `-m pip`."""
+    for word in words:
+        match = re.fullmatch(r"-[A-Za-ln-z]*m(.*)", word, re.DOTALL)
+        yield from ("-m", match[1]) if match and match[1] else ("-m",) if match else (word,)
+
+
+def _may_take_value(program: str, option: str) -> bool:
+    if "=" in option or option[:1] == "+" or option in _VALUELESS.get(program, "").split():
+        return False
+    tables = (known for name, known in _load().items() if name.partition(" ")[0] == program)
+    kinds = [known[option] for known in tables if option in known]
+    return not kinds or any(kind in "=/?*" for kind in kinds)

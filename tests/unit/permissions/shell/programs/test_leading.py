@@ -1,0 +1,121 @@
+"""Options between the words by which rules name a command."""
+
+import os
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from permissionkit import POLICY, rules
+from trimtab.permissions.decide_shell import decide_shell
+
+
+@pytest.mark.parametrize(
+    ("rule", "command"),
+    [
+        ("docker push", "docker --context y push x"),
+        ("docker push", "docker -H tcp://x --tls push x"),
+        ("docker push", "docker --host=tcp://x push x"),
+        ("docker push", "/usr/bin/docker -D push"),
+        ("docker push", "sudo docker -D push"),
+        ("docker push", "bash -c 'docker -D push'"),
+        ("docker push", "x=push; docker -D $x"),
+        ("docker compose down", "docker -D compose -f x.yml --compatibility down"),
+        ("docker compose:*", "docker -D compose down"),
+        ("kubectl delete", "kubectl -n web delete pod x"),
+        ("kubectl delete", "kubectl --kubeconfig x --as=admin delete pod x"),
+        ("make deploy", "make -C x V=1 deploy"),
+        ("make deploy", "make test deploy"),
+        ("mvn deploy", "mvn -q clean deploy"),
+        ("./gradlew publish", "./gradlew clean publish"),
+        ("./gradlew publish", "./gradlew publish"),
+        ("gradlew publish", "./gradlew -q publish"),
+        ("cargo publish", "cargo +nightly -Z x publish"),
+        ("terraform apply", "terraform -chdir=x apply"),
+        ("git stash drop", "git -C x stash drop"),
+        ("gh pr merge", "gh pr --repo a/b merge"),
+        ("python -m pip", "python -u -m pip install x"),
+        ("python -m pip", "python -mpip install x"),
+        ("python -m pip", "python -um pip install x"),
+        ("@install", "pip --proxy x install y"),
+    ],
+)
+def test_a_rule_that_denies_finds_its_words_whatever_options_are_between(
+    rule: str, command: str
+) -> None:
+    policy = msgspec.structs.replace(POLICY, allow_all_tools=True, deny=rules(f"shell({rule})"))
+    assert decide_shell(command, policy).verdict == "deny"
+
+
+@pytest.mark.parametrize(
+    ("rule", "command"),
+    [
+        ("docker push", "docker pull push"),
+        ("docker push", "docker -D pull push"),
+        ("docker push", "docker --log-level=debug pull push"),
+        ("git push", "git --no-pager log push"),
+        ("npm publish", "npm -s run publish"),
+        ("cargo publish", "cargo +nightly test publish"),
+        ("python -m pip", "python -m pytest"),
+        ("make deploy", "make deploys"),
+        ("make deploy", "ninja deploy"),
+    ],
+)
+def test_a_rule_that_denies_leaves_other_commands_alone(rule: str, command: str) -> None:
+    policy = msgspec.structs.replace(POLICY, allow_all_tools=True, deny=rules(f"shell({rule})"))
+    assert decide_shell(command, policy).verdict == "allow"
+
+
+NARROW = rules(
+    *("shell(make test)", "shell(docker compose up)", "shell(docker ps)", "shell(cargo test)"),
+    *("shell(go test)", "shell(python -m pytest)", "shell(mvn test)", "shell(uv run pytest)"),
+)
+
+
+@pytest.mark.parametrize(
+    ("command", "verdict"),
+    [
+        ("make -C sub test", "allow"),
+        ("make -j 4 -C ./sub -f x.mk test", "allow"),
+        ("make test -j4 -C sub", "allow"),
+        ("make test -- -C /etc", "allow"),
+        ("make -C", "ask"),
+        ("make -C /etc test", "ask"),
+        ("make test -C /etc", "ask"),
+        ("make test -kf -", "ask"),
+        ("make -C away test", "ask"),
+        ("docker compose -f dev.yml --env-file=.env up", "allow"),
+        ("docker compose up -d", "allow"),
+        ("docker compose -f - up", "ask"),
+        ("docker compose -f ../x.yml up", "ask"),
+        ("docker compose -f oci://evil.example/x up", "ask"),
+        ("docker compose -f git@evil.example:x up", "ask"),
+        ("docker compose -f github.com/evil/x up", "ask"),
+        ("docker compose --env-file /etc/x up", "ask"),
+        ("docker -D ps", "allow"),
+        ("docker --context prod ps", "ask"),
+        ("cargo +nightly test", "allow"),
+        ("cargo +1.80.1 test", "allow"),
+        ("cargo +/tmp/evil test", "ask"),
+        ("go -C sub test", "allow"),
+        ("go -C ../sub test", "ask"),
+        ("python -u -Wignore -m pytest", "allow"),
+        ("python -X pycache_prefix=x -m pytest", "ask"),
+        ("python -W ignore::evil.X -m pytest", "ask"),
+        ("mvn -fae test", "ask"),
+        ("mvn test -fae", "allow"),
+        ("mvn test -f ../x", "ask"),
+        ("mvn test -f $x", "ask"),
+        ("uv --project=sub run pytest", "allow"),
+        ("uv --project=.. run pytest", "ask"),
+    ],
+)
+def test_a_rule_of_several_words_means_no_files_that_are_elsewhere(
+    tmp_path: Path, command: str, verdict: str
+) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "away").symlink_to(tmp_path)
+    place = os.path.realpath(work)
+    policy = msgspec.structs.replace(POLICY, cwd=place, roots=(place,), allow=NARROW)
+    assert decide_shell(command, policy).verdict == verdict
