@@ -304,8 +304,11 @@ def _judge_commands(analysis: Analysis, policy: Policy, text: str) -> Decision:
     if held is not None and not (starts_programs and held.harmless):
         return held
     harmless = analysis.seems_read_only and not starts_programs
+    # What is only worth trying behind the fence needs a rule of its own to run without one.
+    given = zip(rules, required, strict=False)
+    vouched = all(rule is not None or found.read_only for rule, found in given) or not fenced
     # Only the fence keeps a command inside that may stray, so no rule lets it run without one.
-    if used and not analysis.doubts and not _find_stray(analysis, policy):
+    if used and vouched and not analysis.doubts and not _find_stray(analysis, policy):
         named = ", ".join(dict.fromkeys(map(str, used)))
         reason = f"Allowed by {named}."
         return Decision(verdict="allow", reason=reason, rule=used[0], harmless=harmless)

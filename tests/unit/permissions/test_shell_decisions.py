@@ -559,3 +559,22 @@ def test_a_program_that_runs_code_of_its_own_is_asked_about_if_a_command_is_deni
     decision = decide_shell(command, policy)
     assert decision.verdict == "ask"
     assert "runs code that is not read" in decision.reason
+
+
+@pytest.mark.parametrize(
+    "command", ["cat a; terraform show", "terraform show | cat", "x --version; cat a"]
+)
+def test_a_rule_for_one_command_lets_no_other_out_of_the_fence(command: str) -> None:
+    policy = msgspec.structs.replace(POLICY, allow=rules("shell(cat)"))
+    decision = decide_shell(command, policy)
+    assert (decision.verdict, decision.harmless, decision.rule) == ("allow", True, None)
+    more = msgspec.structs.replace(
+        policy, allow=rules("shell(cat)", "shell(terraform)", "shell(x)")
+    )
+    assert decide_shell(command, more).rule is not None
+
+
+def test_what_an_interpreter_is_given_is_a_file_and_not_a_question_about_its_version() -> None:
+    assert decide_shell("python3 --version", POLICY).verdict == "allow"
+    for command in ("python3 version", "node help", "/usr/../srv/project/x --version"):
+        assert decide_shell(command, POLICY).verdict == "ask"

@@ -50,6 +50,7 @@ from trimtab.permissions.shell.programs.variables import is_hazardous
 from trimtab.permissions.shell.verdict.analysis import Analysis, Found
 from trimtab.permissions.shell.verdict.places import Places
 from trimtab.permissions.shell.verdict.reading import (
+    INTERPRETERS,
     follows_links,
     informs,
     is_read_only,
@@ -82,13 +83,6 @@ _FOLDER = re.compile(
 )
 """Options whose value is a folder or a file."""
 _FILE_URL = re.compile(r"file:(?://[^/\0]*)?/*(.*)", re.IGNORECASE | re.DOTALL)
-INTERPRETERS = frozenset(
-    (
-        *("python", "python2", "python3", "pypy3", "node", "ruby", "perl", "php", "lua", "Rscript"),
-        *("julia", "tsx", "ts-node"),
-    )
-)
-"""Programs that run the file they are given first."""
 _INSTALLED = ("/usr/", "/bin/", "/sbin/", "/opt/", "/nix/store/", "/Library/", "/System/")
 """Where programs of the system lie."""
 _DELETERS = frozenset(("rm", "unlink", "rmdir", "shred"))
@@ -343,7 +337,7 @@ class Judge:
         self._doubtful = False
         read_only = self._judge_program(name, arguments, stdin)
         self._note_folders(arguments, reads=read_only)
-        named = "/" not in first.text or first.text.startswith(_INSTALLED)
+        named = "/" not in first.text or os.path.normpath(first.text).startswith(_INSTALLED)
         doubtful, self._doubtful = self._doubtful and named, False
         known = tuple(argument.text for argument in arguments if argument.known)
         fixed = takewhile(lambda argument: argument.known and not argument.many, arguments)

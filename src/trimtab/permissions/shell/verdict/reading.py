@@ -12,6 +12,13 @@ _LISTING = (
     *("--list", "-l", "--contains", "--no-contains", "--merged", "--no-merged"),
     *("--points-at", "-n"),
 )
+INTERPRETERS = frozenset(
+    (
+        *("python", "python2", "python3", "pypy3", "node", "ruby", "perl", "php", "lua", "Rscript"),
+        *("julia", "tsx", "ts-node"),
+    )
+)
+"""Programs that run the file they are given first."""
 _INFORMING = ("--version", "-version", "-V", "version", "--help", "-help", "help")
 _RUNNERS = frozenset(
     (
@@ -103,7 +110,8 @@ def may_inform(name: Name, arguments: Sequence[Argument]) -> bool:
         return False
     words = [argument.text for argument in arguments]
     if len(words) == 1:
-        return words[0] in _INFORMING and name.program not in _RUNNERS
+        is_file = name.program in INTERPRETERS and words[0][0] != "-"
+        return words[0] in _INFORMING and name.program not in _RUNNERS and not is_file
     if words[-1] != "--help" or name.program not in _HELPING:
         return False
     return not (name.hazards or _EXECUTING.intersection(words))
