@@ -225,13 +225,14 @@ class Reader(ABC):
         commands = self.script.commands[before:]
         if not commands or any(command.joint != "|" for command in commands[1:]):
             return ""
+        is_whole = len(commands) == 1
         if len(commands) > 1 and [word.bare for word in commands[-1].words[:2]] == ["tr", "-d"]:
             commands = commands[:-1]
         pieces = [piece for word in commands[-1].words for piece in word.pieces]
         if any(piece.kind not in ("bare", "quoted") for piece in pieces):
             return ""
         words = [word.bare or "" for word in commands[-1].words]
-        if len(commands) == 1 and (known := _find_known(commands[0], words)):
+        if is_whole and (known := _find_known(commands[0], words)):
             return known
         # Some print the names of files, too, and a file may be named like code.
         names = any(character in piece.text for piece in pieces for character in "*?[")

@@ -73,8 +73,11 @@ class Variables:
         surroundings: dict[str, str],
         *,
         separators: Sequence[str] | None = (),
+        redefined: bool = False,
     ) -> None:
         self._script = script
+        self.redefines = redefined or any(map(_may_redefine, script.commands))
+        """True if programs may be replaced by functions that the script does not show."""
         self._surroundings = surroundings
         self._inherited = separators
         """Separators of words besides blanks, set by the script around; None if not known."""
@@ -258,11 +261,11 @@ class Variables:
 
     def _find_printed(self, program: str) -> list[str] | None:
         """Return the output of a command that stands for a piece of a word, if that is known."""
-        if program == "mktemp":
-            return [FRESH]
-        if program.startswith(COPIED):
-            replaced = any(body.function == "cat" for body in self._script.bodies)
-            return None if replaced else [program.removeprefix(COPIED)]
+        name = program.partition(" ")[0]
+        if self.redefines or any(body.function == name for body in self._script.bodies):
+            return None
+        if program == "mktemp" or program.startswith(COPIED):
+            return [FRESH if program == "mktemp" else program.removeprefix(COPIED)]
         here = self._surroundings.get("PWD")
         if self._moves or "PWD" in self._script.values or not here:
             return None
@@ -332,6 +335,14 @@ def _may_move(command: Command) -> bool:
         return True
     name = "".join(piece.text for piece in command.words[0].pieces)
     return name in ("cd", "pushd", "popd", "builtin", "command", "eval", "source", ".", "trap")
+
+
+def _may_redefine(command: Command) -> bool:
+    """Return True for a command that may define functions which the script does not show."""
+    pieces = command.words[0].pieces if command.words else []
+    if any(piece.kind not in ("bare", "quoted") for piece in pieces):
+        return True
+    return "".join(piece.text for piece in pieces) in ("eval", "source", ".", "trap", "builtin")
 
 
 def _may_change(command: Command) -> bool:

@@ -6,8 +6,8 @@ from functools import lru_cache
 
 import msgspec
 
-PATH_ITSELF = "$PATH"
-"""Stands in a value for what PATH had before."""
+PATH_ITSELF = "\0"
+"""Stands in a value for what PATH had before. No text of a script has that character."""
 _PROGRAM_FOLDERS = re.compile(
     r"/(?:usr/|usr/local/|opt/homebrew/|opt/local/|snap/)?s?bin|/usr/local/go/bin"
     r"|/(?:opt/homebrew|usr/local)/opt/[\w@.+-]+/(?:libexec/)?bin"
@@ -21,7 +21,7 @@ def is_program_folder(part: str, home: str) -> bool:
     """Return True for a part of PATH that only whoever installs programs writes to."""
     if part == PATH_ITSELF:
         return True
-    short = f"~{part.removeprefix(home)}" if part.startswith(f"{home}/") else part
+    short = f"~{part.removeprefix(home)}" if home and part.startswith(f"{home}/") else part
     return part[:1] == "/" and _PROGRAM_FOLDERS.fullmatch(short) is not None
 
 

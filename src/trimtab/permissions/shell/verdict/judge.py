@@ -51,6 +51,7 @@ from trimtab.permissions.shell.verdict.analysis import Analysis, Found
 from trimtab.permissions.shell.verdict.places import Places
 from trimtab.permissions.shell.verdict.reading import (
     INTERPRETERS,
+    WRITERS,
     follows_links,
     informs,
     is_read_only,
@@ -58,25 +59,21 @@ from trimtab.permissions.shell.verdict.reading import (
     seems_read_only,
     shows_names,
 )
-from trimtab.permissions.shell.verdict.settings import SETTERS, extends_path, note_settings
+from trimtab.permissions.shell.verdict.settings import (
+    SETTERS,
+    extends_path,
+    is_assignment,
+    names_variable,
+    note_settings,
+)
 
 DEEPEST = 8
 _EVALUATED_NAME = re.compile(r"[A-Za-z_]\w*")
-_ASSIGNED = re.compile(r"[A-Za-z_]\w*\+?=")
 _ARRAY_OPTION = re.compile(r"-\w*[aA]")
 _FAR = re.compile(r"(?:/|~|\.\./)\S*$")
 _WRITING = frozenset((">", ">>", ">|", "&>", "&>>", "<>", ">&"))
 _COMPARING = frozenset(("-eq", "-ne", "-lt", "-le", "-gt", "-ge"))
 _NO_FILES = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr"))
-_WRITERS = frozenset(
-    (
-        *("cp", "mv", "ln", "mkdir", "rmdir", "touch", "rm", "unlink", "shred", "chmod", "chown"),
-        *("chgrp", "tee", "dd", "truncate", "install", "rsync", "tar", "unzip", "zip", "gzip"),
-        *("xz", "bzip2", "zstd", "mkfifo", "mknod", "split", "csplit", "patch", "fallocate"),
-        *("setfacl", "chattr", "git clone", "git init", "git worktree", "mktemp", "7z", "scp"),
-    )
-)
-"""Programs whose words with a slash in front are paths: those that change files by name."""
 _FOLDER = re.compile(
     r"-[CDPo]|--?(?:[\w-]+-)?(?:dir|directory|prefix|chdir|cwd|out|output|outdir|dest|destination|target"
     r"|root|file|path|work-tree|git-dir|basedir|home|cache|store)"
@@ -101,6 +98,8 @@ class Judge:
         self._effort = effort
         self._doubtful = False
         """True if the command being judged only reads unless an unknown word is an option."""
+        self._redefined = False
+        """True if a script around this one may have replaced programs by functions."""
         self._separators: Sequence[str] | None = ()
         """The separators of words that scripts set, and that others in the same shell inherit."""
 
@@ -122,7 +121,10 @@ class Judge:
             self.into.add_hazards(f"the function {function} may call itself without end")
         self.into.add_hazards(*note_settings(script))
         separators = self._separators if inherits else ()
-        variables = Variables(script, self._surroundings, separators=separators)
+        variables = Variables(
+            script, self._surroundings, separators=separators, redefined=self._redefined
+        )
+        self._redefined = variables.redefines or bool(script.bodies) or self._redefined
         if "IFS" in script.values:
             self._separators = variables.separators
         self._note_expansions(script)
@@ -287,11 +289,14 @@ class Judge:
         strict = not first or is_carrier(first[0].text.rpartition("/")[2])
         arguments = list(first)
         # Bash neither splits nor globs what a declaration assigns; a nested shell may be another.
-        declares = self._depth == 1 and bool(first) and first[0].text in DECLARATIONS
+        declares = bool(first) and first[0].text in DECLARATIONS
+        unsplit = self._depth == 1 and declares and words[0].bare is not None
         for word in words[1:]:
             self._effort.spend()
             given = variables.expand(word, strict=strict)
-            if declares and _ASSIGNED.match(word.pieces[0].text) and word.pieces[0].kind == "bare":
+            if declares and not names_variable(word) and any("=" in a.text for a in given):
+                self.into.add_hazards("a variable is set that is not named before it runs")
+            elif unsplit and is_assignment(word):
                 given = [Argument(argument.text) for argument in given]
             arguments += given
         return arguments
@@ -419,7 +424,7 @@ class Judge:
         given = self.note_script(rest) if name.program in INTERPRETERS else rest
         if table is None:
             self._doubtful = may_inform(name, rest)
-            self.note_places(given[name.skipped :], reads=False, certain=name.program in _WRITERS)
+            self.note_places(given[name.skipped :], reads=False, certain=name.program in WRITERS)
             return False
         if informs(table, rest):
             return True
@@ -487,7 +492,7 @@ class Judge:
         patterns = reading.operands[: 0 if given else first]
         shown = [a for a in rest[name.skipped :] if a not in patterns]
         files = [a for a in shown if a in reading.operands]
-        writes = name.program in _WRITERS or name.table in _WRITERS
+        writes = name.program in WRITERS or name.table in WRITERS
         if reads and follows_links(name, rest):
             self.into.strays = self.into.strays or f"{name.base} reads what links or files lead to"
         strays = self.into.strays

@@ -12,6 +12,15 @@ _LISTING = (
     *("--list", "-l", "--contains", "--no-contains", "--merged", "--no-merged"),
     *("--points-at", "-n"),
 )
+WRITERS = frozenset(
+    (
+        *("cp", "mv", "ln", "mkdir", "rmdir", "touch", "rm", "unlink", "shred", "chmod", "chown"),
+        *("chgrp", "tee", "dd", "truncate", "install", "rsync", "tar", "unzip", "zip", "gzip"),
+        *("xz", "bzip2", "zstd", "mkfifo", "mknod", "split", "csplit", "patch", "fallocate"),
+        *("setfacl", "chattr", "git clone", "git init", "git worktree", "mktemp", "7z", "scp"),
+    )
+)
+"""Programs whose words with a slash in front are paths: those that change files by name."""
 INTERPRETERS = frozenset(
     (
         *("python", "python2", "python3", "pypy3", "node", "ruby", "perl", "php", "lua", "Rscript"),

@@ -2,15 +2,16 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 from trimtab.permissions.shell.grammar.parts import DECLARATIONS
 from trimtab.permissions.shell.grammar.syntax import Command, Piece, Script, Word
-from trimtab.permissions.shell.grammar.words import UNKNOWN
 from trimtab.permissions.shell.programs.variables import PATH_ITSELF, is_program_folder
 
 SETTERS = frozenset(("read", "mapfile", "readarray", "getopts", "unset", "let", "printf", "wait"))
 """Builtins that set variables, or take their values away."""
 _SETTING = re.compile(r"([A-Za-z_]\w*)(?:\[.*\])?(?:(\+?=)(.*))?", re.DOTALL)
+_ASSIGNED = re.compile(r"[A-Za-z_]\w*\+?=")
 _ATTACHED = re.compile(r"^-[A-Za-z]*[vpa](?=[A-Za-z_])")
 """An option with the name of a variable behind it."""
 _EVALUATED = re.compile(r"(?:^|[\s;&|(])([A-Za-z_]\w*)=(?:'([^']*)'|\"([^\"]*)\"|([^\s;&|()'\"]*))")
@@ -32,21 +33,37 @@ def note_settings(script: Script) -> Iterator[str]:
             _note_set(script, command, name)
 
 
+def names_variable(word: Word) -> bool:
+    """Return True if a word of a declaration shows which variable it sets."""
+    literal = takewhile(lambda piece: piece.kind in ("bare", "quoted"), word.pieces)
+    return re.match(r"[A-Za-z_]\w*(?:\+?=|\[)", "".join(p.text for p in literal)) is not None
+
+
+def is_assignment(word: Word) -> bool:
+    """Return True if a shell knows a word of a declaration for an assignment as it is written."""
+    return word.pieces[0].kind == "bare" and _ASSIGNED.match(word.pieces[0].text) is not None
+
+
 def extends_path(words: Sequence[Word | None], home: str) -> bool:
     """Return True if PATH only gets folders of installed programs, before or after what it has."""
     for word in words:
-        parts = _join_path(word, home or UNKNOWN).split(":") if word else []
+        parts = _join_path(word, home).split(":") if word else []
         if PATH_ITSELF not in parts or not all(is_program_folder(part, home) for part in parts):
             return False
     return True
 
 
 def _join_path(word: Word, home: str) -> str:
+    """Return a value with a mark for PATH itself; empty if it is not known."""
     known = {"PATH": PATH_ITSELF, "HOME": home}
-    return "".join(
-        piece.text if piece.kind in ("bare", "quoted") else known.get(piece.text, UNKNOWN)
-        for piece in word.pieces
-    )
+    joined = ""
+    for piece in word.pieces:
+        is_text = piece.kind in ("bare", "quoted") and PATH_ITSELF not in piece.text
+        is_known = piece.kind == "variable" and known.get(piece.text)
+        if not is_text and not is_known:
+            return ""
+        joined += piece.text if is_text else known[piece.text]
+    return joined
 
 
 def _note_set(script: Script, command: Command, name: str) -> None:

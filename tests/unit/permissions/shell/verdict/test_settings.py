@@ -127,3 +127,25 @@ def test_only_folders_of_installed_programs_may_be_added_to_the_path(
     command: str, hazardous: bool
 ) -> None:
     assert bool(analyse(command, "/srv/project", "/home/me").hazards) is hazardous
+
+
+@pytest.mark.parametrize(
+    ("command", "hazardous"),
+    [
+        ("x=PATH=bin; export $x; ls", True),
+        ("export {PATH=bin,A=1}; ls", True),
+        ("export P{ATH,X}=bin; ls", True),
+        ("PATH='$PATH:/usr/bin' ls", True),
+        ("export A=$x; ls", False),
+        ("export x[0]=1; ls", False),
+    ],
+)
+def test_a_declaration_must_show_which_variable_it_sets(command: str, hazardous: bool) -> None:
+    assert bool(analyse(command, "/srv/project", "/home/me").hazards) is hazardous
+
+
+@pytest.mark.parametrize("word", ["\\export", '"export"', "ex''port"])
+def test_what_is_no_declaration_for_the_shell_splits_its_words(word: str) -> None:
+    assert not analyse("export A=$x; ls", "/srv/project", "/home/me").doubts
+    found = analyse(f"{word} A=$x; ls", "/srv/project", "/home/me")
+    assert found.doubts or found.hazards or not found.read_only
