@@ -40,6 +40,8 @@ def parse_rule(text: str, source: str = "flag") -> Rule:
     if match is None:
         raise UsageError(f"The permission rule {text!r} cannot be read; {_SYNTAX}.")
     kind, argument = match[1], match[2]
+    if argument is None and find_group(kind) is not None:
+        raise UsageError(f"The permission rule {text!r} names a group; write shell({kind}).")
     if intended := _find_misspelt(kind):
         raise UsageError(
             f"The permission rule {text!r} has an unknown kind; did you mean {intended}?"

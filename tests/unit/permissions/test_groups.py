@@ -77,3 +77,61 @@ def test_a_group_is_found_by_the_argument_of_a_rule_alone() -> None:
     assert group.title == "everyday work with git"
     assert find_members("@processes", "kill") == ("kill",)
     assert find_members("@processes", "git") == find_members("git", "git") == ()
+
+
+@pytest.mark.parametrize(
+    ("command", "verdict"),
+    [
+        ("journalctl -u web -n 50 --no-pager --since today", "allow"),
+        ("journalctl -fu web", "allow"),
+        ("journalctl --vacuum-size=1M", "ask"),
+        ("journalctl --vac 1M", "ask"),
+        ("journalctl --rotate", "ask"),
+        ("journalctl --cursor-file=made", "ask"),
+        ("journalctl $(cat options)", "ask"),
+        ("systemctl --user status web", "allow"),
+        ("systemctl status -H evil.example web", "ask"),
+        ("systemctl status --host=evil.example web", "ask"),
+        ("arp -an", "allow"),
+        ("arp -d 1.2.3.4", "ask"),
+        ("arp -nd 1.2.3.4", "ask"),
+        ("dig +short example.com", "allow"),
+        ("dig -f names", "allow"),
+        ("dig -f /etc/passwd", "ask"),
+        ("dig -f/etc/passwd", "ask"),
+        ("whois example.com", "allow"),
+        ("whois -h evil.example -p 80 text", "ask"),
+        ("getent hosts example.com", "allow"),
+        ("gh auth status", "allow"),
+        ("gh auth status -t", "ask"),
+        ("gh auth status --show-token", "ask"),
+        ("git lfs ls-files", "allow"),
+        ("git lfs push origin main", "ask"),
+        ("docker compose config --services", "allow"),
+        ("docker compose -f dev.yml config -o made", "ask"),
+        ("docker compose config --output=made", "ask"),
+        ("docker compose config -omade", "ask"),
+        ("docker compose logs -f --tail 5 web", "allow"),
+        ("kubectl get pods -n web -o yaml", "allow"),
+        ("kubectl get pods --kubeconfig=x", "ask"),
+        ("kubectl get pods --kubeconfig x", "ask"),
+        ("kubectl config view", "allow"),
+        ("kubectl config view --raw", "ask"),
+        ("kubectl cluster-info dump --output-directory=made", "ask"),
+        ("kubectl get pods --profile=cpu --profile-output=made", "ask"),
+        ("dart pub get", "allow"),
+        ("dart pub publish", "ask"),
+        ("dotnet nuget push x", "ask"),
+        ("nix develop -c ./x", "ask"),
+        ("pod repo push x", "ask"),
+    ],
+)
+def test_a_group_covers_no_more_than_its_title_says(command: str, verdict: str) -> None:
+    groups = [f"shell(@{name})" for name in load_groups() if name not in ("code", "compose")]
+    policy = msgspec.structs.replace(POLICY, allow=rules(*groups))
+    assert decide_shell(command, policy).verdict == verdict
+
+
+def test_a_group_without_its_kind_is_an_error() -> None:
+    with pytest.raises(UsageError, match=r"'@install' names a group; write shell\(@install\)"):
+        parse_rule("@install")

@@ -17,6 +17,9 @@ _VALUED = frozenset(
     )
 )
 
+_SHOWING = re.compile(r"-[a-z]*t|--show-t")
+_TOKEN = (Argument("auth"), Argument("token"))
+"""What `gh auth status --show-token` is: it prints a secret."""
 _DISPLAY = re.compile(
     r"(?i:color\.[\w.]+|core\.quotepath|column\.\w+|advice\.\w+|log\.(?:date|decorate)"
     r"|status\.\w+|diff\.(?:renames|algorithm|context))(?:=.*)?|core\.pager=cat"
@@ -47,7 +50,9 @@ def identify(arguments: Sequence[Argument]) -> Name:
     if program == "git":
         return _identify_git(word, arguments[1:])
     if program == "gh":
-        return _with_words(word, program, arguments[1:], 2)
+        name = _with_words(word, program, arguments[1:], 2)
+        shows = name.base == "gh auth status" and any(_SHOWING.match(a.text) for a in arguments)
+        return _with_words(word, program, _TOKEN, 2) if shows else name
     if program in _PACKAGERS:
         return _with_words(word, program, arguments[1:], 1)
     return Name(identifier=word, base=program, program=program, table=program)

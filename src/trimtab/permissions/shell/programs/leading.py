@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from itertools import takewhile
 
 import msgspec
 
@@ -31,13 +32,13 @@ def _load() -> dict[str, dict[str, str]]:
     """First words of commands → options between them and the next word → what follows these.
 
     That is nothing, a word (`=`), a file or folder (`/`), perhaps a number (`?`), or the rest of
-    the same word (`*`).
+    the same word (`*`). One with `!` makes another command of it, wherever it stands.
     """
     path = os.path.join(os.path.dirname(__file__), "tables", "leading_options.json")
     with open(path, "rb") as file:
         table = msgspec.json.decode(file.read(), type=dict[str, str])
     return {
-        words: {option.rstrip("=?*/"): option[-1] for option in options.split()}
+        words: {option.rstrip("=?*/!"): option[-1] for option in options.split()}
         for words, options in table.items()
     }
 
@@ -49,7 +50,8 @@ def skip_leading_options(
 
     Of `docker compose -f dev.yml up` that is `docker compose up`. An option that is not known
     stays, and everything behind it; so does one with a file or folder that is not near. If such a
-    one stands elsewhere among the `words`, nothing but the program is left: it works elsewhere.
+    one stands elsewhere among the `words`, or one that makes another command of it, nothing but the
+    program is left.
     """
     table = _load()
     kept, rest = list(fixed[:1]), list(fixed[1:])
@@ -61,7 +63,22 @@ def skip_leading_options(
         if not rest or rest[0].startswith(("-", "+")):
             break
         kept.append(rest.pop(0))
+    begun = (table.get(" ".join(kept[:length]), {}) for length in range(1, len(kept) + 1))
+    if any(_changes(words, known) for known in begun):
+        return tuple(fixed[:1])
     return (*kept, *rest)
+
+
+def _changes(words: Sequence[str], known: dict[str, str]) -> bool:
+    """Return True if an option before `--` makes another command of it."""
+    options = [option for option, kind in known.items() if kind == "!"]
+    given = list(takewhile(lambda word: word != "--", words[1:])) if options else []
+    return any(
+        _means(word.partition("=")[0], option)
+        or (len(option) == 2 and re.match(f"-[A-Za-z]*{option[1]}", word) is not None)
+        for word in given
+        for option in options
+    )
 
 
 def _find_places(words: Sequence[str], known: dict[str, str]) -> Iterator[str]:
@@ -117,7 +134,7 @@ def _measure_option(
         case "*":
             return 1 if len(first) > len(name) or equals else 2
         case _:
-            return 0 if equals else 1
+            return 0 if equals or follows == "!" else 1
 
 
 def may_begin_with(words: Sequence[str], wanted: Sequence[str]) -> bool:
@@ -151,4 +168,4 @@ def _may_take_value(program: str, option: str) -> bool:
         return False
     tables = (known for name, known in _load().items() if name.partition(" ")[0] == program)
     kinds = [known[option] for known in tables if option in known]
-    return not kinds or any(kind in "=/?*" for kind in kinds)
+    return not kinds or any(kind in "=/?*!" for kind in kinds)

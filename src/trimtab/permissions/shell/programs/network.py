@@ -71,6 +71,8 @@ _UPLOADS = {
         **dict.fromkeys(("-T", "--upload-file"), _WHOLE),
     },
     "wget": dict.fromkeys(("--post-file", "--body-file", "-i", "--input-file"), _WHOLE),
+    "dig": dict.fromkeys(("-f", "-k"), _WHOLE),
+    "mtr": dict.fromkeys(("-F", "--filename"), _WHOLE),
 }
 """Options that send files, and what stands before the names of these in their values."""
 _SENDERS = frozenset(
@@ -209,7 +211,7 @@ def may_be_socket(path: str) -> bool:
 
 
 def find_uploads(program: str, reading: Reading, rest: Sequence[Argument]) -> Iterator[Argument]:
-    """The files that curl and wget are told to read and send, in whole or in part."""
+    """The files that programs like curl are told to read and send, in whole or in part."""
     given = [(name, value) for name, values in reading.values.items() for value in values]
     given += [(option.text, value) for option, value in pairwise(rest)]
     given += [(o, Argument(v)) for o, e, v in (a.text.partition("=") for a in rest) if e]
