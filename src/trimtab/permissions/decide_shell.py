@@ -27,6 +27,7 @@ from trimtab.permissions.rules import (
     matches_address,
     matches_command,
     matches_path,
+    may_run_from,
     name_rule,
     runs_from,
 )
@@ -131,8 +132,12 @@ class _Places:
 def _find_match(rule: Rule, analysis: Analysis, places: _Places) -> str | None:
     """Return what a rule that denies or asks covers in a command."""
     for found in (*analysis.commands, *analysis.carried):
-        if matches_command(rule, found, denies=True) or runs_from(rule, found, places.cwd):
+        runs = may_run_from(rule, found.places, places.cwd)
+        if runs or matches_command(rule, found, denies=True):
             return found.identifier
+    scripts = (path for path in analysis.scripts if may_run_from(rule, (path,), places.cwd))
+    if script := next(scripts, ""):
+        return f"running {script}"
     for url in analysis.possible_urls:
         if matches_address(rule, url, denies=True):
             return url

@@ -86,6 +86,8 @@ def _find_problem(kind: str, argument: str) -> str | None:
         case "shell" if argument.startswith(MARK) and find_group(argument) is None:
             known = ", ".join(MARK + name for name in load_groups())
             problem = f"there is no such group of commands; write one of {known}"
+        case "shell" if argument.endswith("/") and not _is_whole_folder(argument):
+            problem = f"a folder is named in full, from / on; write {kind}(/FOLDER/) or {kind}(./)"
         case "shell" if "*" in argument.removesuffix(":*") and argument != "*":
             stem = argument.partition("*")[0].strip() or "NAME"
             problem = f"a command takes no pattern; write {kind}({stem}:*)"
@@ -99,6 +101,11 @@ def _find_problem(kind: str, argument: str) -> str | None:
         case _:
             problem = None
     return problem
+
+
+def _is_whole_folder(argument: str) -> bool:
+    plain = argument == os.path.normpath(argument).rstrip(os.sep) + os.sep
+    return argument == HERE or (os.path.isabs(argument) and plain)
 
 
 def _find_path_problem(argument: str) -> str | None:
@@ -153,12 +160,36 @@ def runs_from(rule: Rule, found: "Found", cwd: str) -> bool:
 
     A folder is taken as it is written: if a link replaces it, nothing in it is covered.
     """
-    folder = rule.argument or ""
-    if rule.kind not in ("shell", "bash") or not folder.endswith("/") or not found.program:
+    folder = _name_programs(rule)
+    if not folder or len(found.places) != 1:
         return False
+    program = found.places[0]
     if folder == HERE:
-        return is_inside(found.program, (cwd,)) and not is_protected(found.program)
-    return os.path.isabs(folder) and fold(resolve(found.program)).startswith(fold(folder))
+        return is_inside(program, (cwd,)) and not is_protected(program)
+    return fold(resolve(program)).startswith(fold(folder))
+
+
+def may_run_from(rule: Rule, paths: Iterable[str], cwd: str) -> bool:
+    """Return True if one of these programs is in the folder of a rule, by whatever links.
+
+    For rules that deny.
+    """
+    folder = _name_programs(rule)
+    places = (os.path.join(cwd, folder), resolve(os.path.join(cwd, folder))) if folder else ()
+    beginnings = [fold(os.path.normpath(place)).rstrip(os.sep) + os.sep for place in places]
+    return any(
+        fold(seen).startswith(beginning)
+        for path in (paths if beginnings else ())
+        for seen in (os.path.normpath(path), resolve(path))
+        for beginning in beginnings
+    )
+
+
+def _name_programs(rule: Rule) -> str:
+    """Return the folder whose programs a rule is for, if it is one."""
+    folder = rule.argument or ""
+    is_one = rule.kind in ("shell", "bash") and folder.endswith("/")
+    return folder if is_one and (folder == HERE or os.path.isabs(folder)) else ""
 
 
 def _begins_with(found: "Found", words: tuple[str, ...], *, denies: bool) -> bool:

@@ -303,3 +303,39 @@ def test_a_rule_for_programs_here_covers_those_below_that_are_named_by_path(
     denied = msgspec.structs.replace(policy, deny=policy.allow, allow=(), allow_all_tools=True)
     if allowed:
         assert decide_shell(command, denied).verdict == "deny"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "{tool}/go",
+        "../tool/go",
+        "cd ../tool; ./go",
+        "(cd {tool}; ./go)",
+        "../link/go",
+        "bash {tool}/go",
+        "source ../link/go",
+        "cd ../tool && python3 go.py",
+    ],
+)
+@pytest.mark.parametrize("named", ["tool", "link"])
+def test_a_rule_that_denies_the_programs_of_a_folder_holds_by_every_way_there(
+    tmp_path: Path, named: str, command: str
+) -> None:
+    place = tmp_path.resolve()
+    for name in ("tool", "work"):
+        (place / name).mkdir()
+    (place / "link").symlink_to("tool")
+    denied = parse_rules([f"shell({place / named}/)"])
+    work = str(place / "work")
+    policy = msgspec.structs.replace(
+        POLICY, cwd=work, roots=(work,), allow_all_tools=True, allow_all_paths=True, deny=denied
+    )
+    assert decide_shell(command.format(tool=place / "tool"), policy).verdict == "deny"
+    assert decide_shell("bash go", policy).verdict == "allow"
+
+
+@pytest.mark.parametrize("argument", ["~/x/", "x/", "../", "/x/../", "//", "/x//"])
+def test_the_folder_of_a_rule_for_programs_is_named_in_full(argument: str) -> None:
+    with pytest.raises(UsageError, match="a folder is named in full"):
+        parse_rule(f"shell({argument})")

@@ -14,7 +14,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     (`npx X`): a deny rule counts for it, an allow rule is not needed. `doubtful` marks one that
     seems to only read but may do more, perhaps because a word that is not known may be an option.
     `literal` marks one whose words are all written out, `spelled` one in which patterns may stand
-    besides. `program` is the path of a program that is named by one, if that is known.
+    besides. `places` are the paths that a program may have which is named by one.
     """
 
     identifier: str
@@ -26,7 +26,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     doubtful: bool = False
     literal: bool = False
     spelled: bool = False
-    program: str = ""
+    places: tuple[str, ...] = ()
 
 
 class Analysis(msgspec.Struct, kw_only=True):

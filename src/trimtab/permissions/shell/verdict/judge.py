@@ -358,15 +358,10 @@ class Judge:
             shadow=shadow,
             literal=literal and len(known) == len(arguments),
             spelled=literal and not any(UNKNOWN in argument.text for argument in arguments),
-            program=self._find_program_path(first.text),
+            places=tuple(self.places.resolve(first.text)) if "/" in first.text else (),
         )
         if found not in self.into.commands[:slot]:
             self.into.commands.insert(slot, found)
-
-    def _find_program_path(self, word: str) -> str:
-        """Return the path of a program that is named by one; empty if it is not certain."""
-        paths = self.places.resolve(word) if "/" in word else []
-        return paths[0] if len(paths) == 1 else ""
 
     def _check_patterns(self, name: Name, arguments: Sequence[Argument]) -> None:
         """A pattern puts file names among the arguments; one that begins with `-` is an option."""
