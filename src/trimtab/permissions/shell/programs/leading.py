@@ -18,6 +18,8 @@ _TARGETED = frozenset(
     )
 )
 """Programs that take several targets: `mvn clean deploy` deploys."""
+_BUILDERS = frozenset(("make", "gmake", "ninja", "ant", "mvn", "mvnw", "gradle", "gradlew"))
+"""Those of them whose words are targets, options and settings, and nothing else."""
 _ASSIGNMENT = re.compile(r"\w+[:?+]*=")
 _VALUELESS = {
     "git": "-p --paginate -P --no-pager --bare --no-replace-objects --literal-pathspecs "
@@ -79,6 +81,23 @@ def _changes(words: Sequence[str], known: dict[str, str]) -> bool:
         for word in given
         for option in options
     )
+
+
+def split_targets(leading: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Return the words of a command, and those of one for each further target that it is given.
+
+    `mvn clean deploy` is `mvn clean` and `mvn deploy`: a rule for one does not mean the other.
+    """
+    program, *rest = leading
+    if os.path.basename(program) not in _BUILDERS:
+        return [leading]
+    known, targets = _load().get(program, {}), []
+    while rest:
+        length = _measure_option(rest, known, bool)
+        if not length and rest[0][:1] not in ("-", "+") and not _ASSIGNMENT.match(rest[0]):
+            targets.append(rest[0])
+        del rest[: length or 1]
+    return [leading, *((program, target) for target in dict.fromkeys(targets[1:]))]
 
 
 def _find_places(words: Sequence[str], known: dict[str, str]) -> Iterator[str]:

@@ -117,9 +117,12 @@ class Analysis(msgspec.Struct, kw_only=True):
         """The fields of a permission request."""
         return {
             "commands": [
-                {"identifier": found.identifier, "readOnly": found.read_only}
-                for found in self.commands
-                if not found.shadow
+                {"identifier": name, "readOnly": read_only}
+                for name, read_only in dict.fromkeys(
+                    (found.identifier, found.read_only)
+                    for found in self.commands
+                    if not found.shadow
+                )
             ],
             "possiblePaths": list(self.possible_paths),
             "possibleUrls": [{"url": url} for url in self.possible_urls],

@@ -27,7 +27,7 @@ from trimtab.permissions.shell.programs.carriers import carry, is_carrier
 from trimtab.permissions.shell.programs.destruction import find_destruction
 from trimtab.permissions.shell.programs.identify import Name, identify
 from trimtab.permissions.shell.programs.launchers import find_launched, search_aliases
-from trimtab.permissions.shell.programs.leading import skip_leading_options
+from trimtab.permissions.shell.programs.leading import skip_leading_options, split_targets
 from trimtab.permissions.shell.programs.network import (
     PROXY,
     find_addresses,
@@ -360,8 +360,10 @@ class Judge:
             spelled=literal and not any(UNKNOWN in argument.text for argument in arguments),
             places=tuple(self.places.resolve(first.text)) if "/" in first.text else (),
         )
-        if found not in self.into.commands[:slot]:
-            self.into.commands.insert(slot, found)
+        for words in reversed(split_targets(leading)):
+            one = msgspec.structs.replace(found, leading=words)
+            if one not in self.into.commands[:slot]:
+                self.into.commands.insert(slot, one)
 
     def _check_patterns(self, name: Name, arguments: Sequence[Argument]) -> None:
         """A pattern puts file names among the arguments; one that begins with `-` is an option."""

@@ -102,7 +102,7 @@ NARROW = rules(
         ("python -u -Wignore -m pytest", "allow"),
         ("python -X pycache_prefix=x -m pytest", "ask"),
         ("python -W ignore::evil.X -m pytest", "ask"),
-        ("mvn -fae test", "ask"),
+        ("mvn -fae test", "allow"),
         ("mvn test -fae", "allow"),
         ("mvn test -f ../x", "ask"),
         ("mvn test -f $x", "ask"),
@@ -119,3 +119,24 @@ def test_a_rule_of_several_words_means_no_files_that_are_elsewhere(
     place = os.path.realpath(work)
     policy = msgspec.structs.replace(POLICY, cwd=place, roots=(place,), allow=NARROW)
     assert decide_shell(command, policy).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("command", "verdict"),
+    [
+        ("make test lint", "allow"),
+        ("make -j4 test V=1 lint -k", "allow"),
+        ("make test deploy", "ask"),
+        ("make test -- deploy", "ask"),
+        ("mvn -q clean test -DskipIT -pl core", "allow"),
+        ("mvn clean deploy", "ask"),
+        ("mvn clean -X deploy", "ask"),
+        ("mvn clean --unknown deploy", "ask"),
+        ("./gradlew build --tests a.B -x lint", "allow"),
+        ("./gradlew build publish", "ask"),
+    ],
+)
+def test_every_target_of_a_build_needs_its_rule(command: str, verdict: str) -> None:
+    given = rules("shell(make test)", "shell(make lint)", "shell(@code)")
+    groups = msgspec.structs.replace(POLICY, allow=given[:2] if command[:4] == "make" else given)
+    assert decide_shell(command, groups).verdict == verdict
