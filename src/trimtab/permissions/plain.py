@@ -68,7 +68,7 @@ PROGRAMS = frozenset(
 )
 LITERAL = re.compile(r"""(?:[A-Za-z0-9_./=,:@%+\-\s|;&]|'[^']*'|"[^"$`\\!]*")*""")
 """Plain characters, and what stands in quotes that expand nothing."""
-RECURSIVE = re.compile(r"-[A-Za-z]*[rR][A-Za-z]*|--(dereference-)?recursive|(--dir\S*=)?recurse")
+RECURSIVE = re.compile(r"-\w*[rRd]\w*|--(?:rec|d)\S*")
 ASSIGNMENT = re.compile(r"(?:^|[\s;&|])[A-Za-z_]\w*\+?=")
 
 
@@ -79,7 +79,7 @@ def is_literal(text: str) -> bool:
 
 def find_plain_programs(text: str, analysis: Analysis) -> frozenset[str] | None:
     """Return the programs of a command that is harmless as it is written, None for any other."""
-    if not is_literal(text) or not analysis.read_only:
+    if not is_literal(text) or not analysis.read_only or analysis.strays:
         return None
     if any(_reads_folders(found) for found in analysis.commands):
         return None

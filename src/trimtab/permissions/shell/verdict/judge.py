@@ -52,6 +52,7 @@ from trimtab.permissions.shell.verdict.places import Places
 from trimtab.permissions.shell.verdict.reading import (
     INTERPRETERS,
     WRITERS,
+    compares_folders,
     follows_links,
     informs,
     is_read_only,
@@ -490,12 +491,13 @@ class Judge:
         shown = [a for a in rest[name.skipped :] if a not in patterns]
         files = [a for a in shown if a in reading.operands]
         writes = name.program in WRITERS or name.table in WRITERS
-        if reads and follows_links(name, rest):
+        strays = follows_links(name, rest) or compares_folders(name, reading, self.places.is_folder)
+        if reads and strays:
             self.into.strays = self.into.strays or f"{name.base} reads what links or files lead to"
-        strays = self.into.strays
+        noted = self.into.strays
         self.note_places(files, reads=reads, certain=reads or writes)
         if shows_names(name, reading):
-            self.into.strays = strays
+            self.into.strays = noted
         for argument in (a for a in shown if a not in files):
             self.note_places([argument], reads=reads, certain=writes and "/" in argument.text)
 

@@ -82,6 +82,10 @@ class Places:
         paths = [os.path.realpath(path) for path in self.resolve(text)]
         return bool(paths) and all(f"{path}/".startswith(f"{top}/") for path in paths)
 
+    def is_folder(self, text: str) -> bool:
+        """Return True for the name of a folder."""
+        return UNKNOWN not in text and any(map(os.path.isdir, self.resolve(text)))
+
     def find_options(self, pattern: str) -> list[str] | None:
         """Return the files named like options that a pattern matches; None if that is not known."""
         if self._now is None:

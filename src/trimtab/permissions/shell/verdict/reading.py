@@ -1,7 +1,7 @@
 """Read-only: whether a call of a known program changes nothing."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from trimtab.permissions.shell.grammar.words import Argument
 from trimtab.permissions.shell.programs.identify import Name
@@ -58,12 +58,20 @@ _HARMLESS_KEYS = re.compile(
 _LOOKING = frozenset(("ls", "stat", "du", "df", "readlink", "realpath", "cd", "pushd", "tree"))
 """Programs that read nothing of the files they are given but their names and places."""
 _FOLLOWING = {
-    **dict.fromkeys(("grep", "egrep", "fgrep"), re.compile(r"-\w*R\w*|--deref\S*")),
-    **dict.fromkeys(("rg", "tar"), re.compile(r"-\w*[Lh]\w*|--follow|--dereference")),
+    **dict.fromkeys(("grep", "egrep", "fgrep"), re.compile(r"-\w*R\w*|--de(?!v)\S*")),
+    **dict.fromkeys(("rg", "tar"), re.compile(r"-\w*[Lh]\w*|--follow|--de\S*")),
     **dict.fromkeys(("sort", "wc", "du"), re.compile(r"--f\S*")),
-    "jq": re.compile(r".*\b(?:import|include)\b.*", re.DOTALL),
-    "ag": re.compile(r"-\w*f\w*|--follow"),
-    "diff": re.compile(r"-\w*r\w*|--recursive"),
+    **dict.fromkeys(
+        ("md5sum", "b2sum", "cksum", *(f"sha{bits}sum" for bits in (1, 224, 256, 384, 512))),
+        re.compile(r"-\w*c\w*|--c\S*"),
+    ),
+    "file": re.compile(r"-\w*f.*|--f\S*"),
+    "jq": re.compile(r".*\b(?:import|include)\b.*|-\w*f.*|--from\S*", re.DOTALL),
+    "yq": re.compile(r".*\b(?:import|include|(?:load\w*|eval)\s*\().*|--from\S*", re.DOTALL),
+    "ag": re.compile(r"-\w*f\w*|--fo\S*"),
+    "diff": re.compile(r"-\w*r\w*|--rec\S*"),
+    "objdump": re.compile(r"-\w*S\w*|--so\S*"),
+    "xmllint": re.compile(r"--(?:va|sc)\S*"),
 }
 """Words by which programs read what links lead to that they find, or what other files name."""
 _NO_FILES = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr", "-"))
@@ -130,6 +138,13 @@ def follows_links(name: Name, arguments: Sequence[Argument]) -> bool:
     """Return True if a program reads what links lead to, or what files name."""
     option = _FOLLOWING.get(name.program)
     return option is not None and any(option.fullmatch(a.text) for a in arguments)
+
+
+def compares_folders(name: Name, reading: Reading, is_folder: Callable[[str], bool]) -> bool:
+    """Return True for `diff FOLDER …`: it reads the files in there, and what links lead to."""
+    given = [*reading.operands, *reading.values.get("--from-file", ())]
+    given += reading.values.get("--to-file", ())
+    return name.program == "diff" and any(word is None or is_folder(word.text) for word in given)
 
 
 def shows_names(name: Name, reading: Reading) -> bool:

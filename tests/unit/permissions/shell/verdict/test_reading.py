@@ -1,5 +1,7 @@
 """Calls that only read, and calls that seem to."""
 
+from pathlib import Path
+
 import msgspec
 import pytest
 
@@ -119,3 +121,47 @@ def test_settings_of_git_that_start_nothing_need_only_a_rule(command: str, hazar
 )
 def test_public_parts_of_the_system_are_read_without_a_question(command: str, verdict: str) -> None:
     assert decide_shell(command, POLICY).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("command", "strays"),
+    [
+        ("grep --dere x .", True),
+        ("grep --devices=skip x a", False),
+        ("diff --rec a b", True),
+        ("diff a.txt b.txt", False),
+        ("diff a.txt .", True),
+        ("diff --to-file=. a.txt", True),
+        ("yq -n 'load_str(\"x\")'", True),
+        ("yq eval .a a.yml", False),
+        ("jq -nf program", True),
+        ("jq -r .a a.json", False),
+        ("xmllint --valid a.xml", True),
+        ("objdump -S a", True),
+        ("sha256sum -c sums", True),
+        ("file -f names", True),
+    ],
+)
+def test_files_that_others_name_are_not_known(command: str, strays: bool, tmp_path: Path) -> None:
+    analysis = analyse(command, str(tmp_path), "/home/me")
+    assert bool(analysis.strays) is strays
+
+
+@pytest.mark.parametrize(
+    ("command", "runs"),
+    [
+        ("tar tf host:x.tar", True),
+        ("tar tf -oProxyCommand=x:y", True),
+        ("tar --fil=host:x -t", True),
+        ("tar tf ./a:b.tar", False),
+        ("tar tf a.tar --exclude=a:b", False),
+        ("ps eww", True),
+        ("ps aux e", True),
+        ("ps aux", False),
+        ("ps -eo pid,etime,user", False),
+    ],
+)
+def test_archives_of_other_machines_and_environments_of_others_are_asked_about(
+    command: str, runs: bool
+) -> None:
+    assert bool(analyse(command, "/srv", "/home/me").hazards) is runs
