@@ -1,26 +1,45 @@
 """Files in git's objects, where no fence can hide them: git prints what it has recorded."""
 
 import os
+import re
 from collections.abc import Iterator
 
-from trimtab.permissions.shell.verdict.analysis import Analysis
+from trimtab.permissions.shell.verdict.analysis import Analysis, Found
 
 MAX_INDEX = 64 * 1024 * 1024
 PRINTING = frozenset(
     (
         *("archive", "blame", "cat-file", "checkout-index", "diff", "diff-files", "diff-index"),
         *("diff-tree", "difftool", "fast-export", "format-patch", "grep", "log", "range-diff"),
-        *("show", "stash", "whatchanged", "annotate", "bundle"),
+        *("show", "stash", "whatchanged", "annotate", "bundle", "citool", "clone", "diff-pairs"),
+        *("gui", "http-backend", "instaweb", "merge-file", "merge-tree", "pack-objects", "rerere"),
+        *("request-pull", "unpack-file", "upload-pack", "worktree"),
     )
 )
-"""The commands of git that print what is in files."""
+"""The commands of git that print what is in files, or write it to other files."""
+PATCHING = frozenset(
+    (
+        *("add", "am", "bisect", "checkout", "commit", "rebase", "reflog", "reset", "restore"),
+        *("status", "submodule"),
+    )
+)
+"""Those that do so with an option for it."""
+_PATCH = re.compile(r"-[a-zA-Z]*[ipv][a-zA-Z]*|--(?:pa|verb|int|show-c)\S*")
+_BROWSERS = frozenset(("gitk", "tig", "lazygit", "gitui"))
 
 
 def prints_recorded(analysis: Analysis) -> bool:
     """Return True if a command of git may print what is in files."""
-    return any(
-        found.base.startswith("git ") and found.base[4:] in PRINTING for found in analysis.commands
-    )
+    return any(map(_prints, analysis.commands))
+
+
+def _prints(found: Found) -> bool:
+    # Git's own folder has programs for its commands: `git-show`.
+    program, subcommand = re.split("[ -]", f"{found.base} ", maxsplit=1)
+    if program != "git":
+        return found.base in _BROWSERS
+    name = subcommand.strip()
+    return name in PRINTING or (name in PATCHING and any(map(_PATCH.fullmatch, found.words)))
 
 
 def is_tracked(path: str) -> bool:
