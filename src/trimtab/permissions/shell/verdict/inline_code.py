@@ -11,6 +11,8 @@ from trimtab.permissions.shell.verdict.analysis import Found
 INPUT = "<input>"
 """Marks programs that read their code from their input if they have no arguments."""
 
+_FILE_OPTION = re.compile(r"-\w*f|--\w*file=")
+
 
 @lru_cache(1)
 def _load_table() -> dict[str, frozenset[str]]:
@@ -36,5 +38,8 @@ def runs_inline_code(found: Found) -> bool:
 
 
 def _starts(word: str, wanted: frozenset[str]) -> bool:
-    """Compare a word without its value: `--eval=x`, and `-cx` for letters."""
+    """Compare a word without its value: `--eval=x`, and `-cx` for letters; or the value: `-f-`."""
+    value = _FILE_OPTION.sub("", word)
+    if "-" in wanted and (value == "-" or value.startswith(("/dev/stdin", "/dev/fd/", "/proc/"))):
+        return True
     return word.partition("=")[0] in wanted or (word[:1] == "-" and word[:2] in wanted)
