@@ -27,6 +27,19 @@ _VALUELESS = {
     **dict.fromkeys(("npm", "pnpm", "yarn"), "-s --silent -q --quiet -g --global -r --recursive"),
 }
 """Options of programs that are not in the table, which take no value."""
+_SHORTENED = frozenset(("npm", "hg", "gradle", "gradlew"))
+"""Programs whose commands may be shortened: `npm publ`."""
+_SHORTEST = 3
+_GROUPED = dict.fromkeys(("docker", "podman", "nerdctl"), ("image", "container", "manifest"))
+"""Words that may stand before commands and mean the same: `docker image push`."""
+_OTHER_NAMES = {
+    "git push": ("git send-pack", "git http-push", "git subtree push", "git lfs push"),
+    "npm install": ("npm i", "npm in", "npm add", "npm isntall"),
+    "npm uninstall": ("npm r", "npm rm", "npm un", "npm remove", "npm unlink"),
+    "npm run": ("npm run-script", "npm rum", "npm urn"),
+    "npm exec": ("npm x",),
+}
+"""Other commands that do what one does which a rule may deny."""
 
 
 @lru_cache(1)
@@ -161,18 +174,31 @@ def may_begin_with(words: Sequence[str], wanted: Sequence[str]) -> bool:
 
     The word behind an option that is not known may be its value or not. For rules that deny.
     """
+    others = (name.split() for name in _OTHER_NAMES.get(" ".join(wanted[:2]), ()))
+    return any(_may_begin(words, (*name, *wanted[2:])) for name in (wanted[:2], *others))
+
+
+def _may_begin(words: Sequence[str], wanted: Sequence[str]) -> bool:
+    if words and os.path.basename(words[0]).startswith("git-"):  # a program in git's own folder
+        words = ("git", os.path.basename(words[0]).removeprefix("git-"), *words[1:])
     if not words or wanted[0] not in (words[0], program := os.path.basename(words[0])):
         return False
     reached, value_follows = {1}, False
     for word in _split_modules(words[1:]) if program.startswith("python") else words[1:]:
         is_option = word[:1] in ("-", "+")
-        stays = is_option or value_follows or program in _TARGETED or _ASSIGNMENT.match(word)
-        further = {place + 1 for place in reached if wanted[place] == word}
+        is_passed = bool(_ASSIGNMENT.match(word)) or word in _GROUPED.get(program, ())
+        stays = is_option or value_follows or is_passed or program in _TARGETED
+        further = {place + 1 for place in reached if _is_word(program, word, wanted[place])}
         if len(wanted) in further:
             return True
         reached = further | (reached if stays else set())
         value_follows = is_option and _may_take_value(program, word)
     return False
+
+
+def _is_word(program: str, word: str, wanted: str) -> bool:
+    shortened = program in _SHORTENED and len(word) >= _SHORTEST and wanted.startswith(word)
+    return word == wanted or shortened
 
 
 def _split_modules(words: Sequence[str]) -> Iterator[str]:

@@ -38,6 +38,19 @@ from trimtab.permissions.decide_shell import decide_shell
         ("python -m pip", "python -mpip install x"),
         ("python -m pip", "python -um pip install x"),
         ("@install", "pip --proxy x install y"),
+        ("docker push", "docker image push x"),
+        ("podman rm", "podman container rm x"),
+        ("npm publish", "npm publ"),
+        ("hg push", "hg pus"),
+        ("gradle publish", "gradle publi"),
+        ("git push", "git-push origin"),
+        ("git push", "/usr/lib/git-core/git-push origin"),
+        ("git push", "git send-pack x"),
+        ("git push", "git subtree push x"),
+        ("npm install", "npm i x"),
+        ("npm install", "npm -s add x"),
+        ("npm run deploy", "npm run-script deploy"),
+        ("npm exec", "npm x thing"),
     ],
 )
 def test_a_rule_that_denies_finds_its_words_whatever_options_are_between(
@@ -59,6 +72,11 @@ def test_a_rule_that_denies_finds_its_words_whatever_options_are_between(
         ("python -m pip", "python -m pytest"),
         ("make deploy", "make deploys"),
         ("make deploy", "ninja deploy"),
+        ("docker push", "docker image pull push"),
+        ("npm publish", "npm p"),
+        ("npm run deploy", "npm run-script test"),
+        ("git push", "git subtree add x"),
+        ("gradle publish", "gradle pub-docs"),
     ],
 )
 def test_a_rule_that_denies_leaves_other_commands_alone(rule: str, command: str) -> None:
