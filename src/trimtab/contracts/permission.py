@@ -9,6 +9,7 @@ from trimtab.contracts.assessment import Assess
 from trimtab.contracts.events.envelope import JsonObject
 
 Verdict = Literal["allow", "ask", "deny"]
+_NOT_IN_COMMANDS = frozenset("*,;|&<>()'\"`$\\\n")
 
 
 class Rule(msgspec.Struct, frozen=True):
@@ -27,6 +28,13 @@ class Rule(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         return self.kind if self.argument is None else f"{self.kind}({self.argument})"
+
+
+def can_name_command(text: str) -> bool:
+    """Return True if a rule with this argument is for one command, in words as they are typed."""
+    program = text.partition(" ")[0]
+    plain = _NOT_IN_COMMANDS.isdisjoint(text) and text[-1:] != ":"
+    return plain and ":" not in program and program[:1] != "@"
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):

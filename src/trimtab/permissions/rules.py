@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from trimtab.contracts.errors import UsageError
-from trimtab.contracts.permission import Rule
+from trimtab.contracts.permission import Rule, can_name_command
 from trimtab.contracts.tool import Access
 from trimtab.permissions.groups import MARK, find_group, find_members, load_groups
 from trimtab.permissions.paths import fold, is_inside, is_protected, resolve
@@ -83,24 +83,36 @@ def _find_problem(kind: str, argument: str) -> str | None:
     match meant:
         case "memory":
             problem: str | None = "memory takes no argument; write memory"
-        case "shell" if argument.startswith(MARK) and find_group(argument) is None:
-            known = ", ".join(MARK + name for name in load_groups())
-            problem = f"there is no such group of commands; write one of {known}"
-        case "shell" if argument.endswith("/") and not _is_whole_folder(argument):
-            problem = f"a folder is named in full, from / on; write {kind}(/FOLDER/) or {kind}(./)"
-        case "shell" if "*" in argument.removesuffix(":*") and argument != "*":
-            stem = argument.partition("*")[0].strip() or "NAME"
-            problem = f"a command takes no pattern; write {kind}({stem}:*)"
+        case "shell":
+            problem = _find_command_problem(kind, argument)
         case "write" | "read":
             problem = _find_path_problem(argument)
         case "url" if not _is_address(argument):
             forms = f"{kind}(example.com) or {kind}(https://*.example.com)"
             problem = f"that is not an address; write {forms}"
-        case _ if meant not in KINDS and "*" in argument and argument != "*":
-            problem = f"a tool's name takes no pattern; name one tool, or write {kind} for all"
+        case _ if meant not in KINDS and re.search("""[*,'"]""", argument) and argument != "*":
+            problem = f"that is not the name of a tool; name one tool, or write {kind} for all"
         case _:
             problem = None
     return problem
+
+
+def _find_command_problem(kind: str, argument: str) -> str | None:
+    name = argument.removesuffix(":*").rstrip()
+    if argument.startswith(MARK):
+        known = ", ".join(MARK + name for name in load_groups())
+        unknown = f"there is no such group of commands; write one of {known}"
+        return None if find_group(argument) is not None else unknown
+    if argument.endswith("/"):
+        unclear = f"a folder is named in full, from / on; write {kind}(/FOLDER/) or {kind}(./)"
+        return None if _is_whole_folder(argument) else unclear
+    if argument in ("*", ":*") or can_name_command(name):
+        return None
+    if "*" in name or name.endswith(":"):
+        stem = name.partition("*")[0].rstrip(": ") or "NAME"
+        return f"a command takes no pattern; write {kind}({stem}:*)"
+    form = f"write {kind}(NAME) or {kind}(NAME WORD), and a rule for each command"
+    return f"it names no single command, in plain words without quotes or signs; {form}"
 
 
 def _is_whole_folder(argument: str) -> bool:
@@ -111,6 +123,10 @@ def _is_whole_folder(argument: str) -> bool:
 def _find_path_problem(argument: str) -> str | None:
     if re.search(r"[*?]", argument):
         return "a path takes no pattern; name one file, or write the kind alone"
+    if re.fullmatch(r"""'.*'|".*\"""", argument, re.DOTALL):
+        return "a path takes no quotes; write it as it is"
+    if ", " in argument and argument[0] not in "/~":
+        return "a rule names one file; write a rule for each, or the path in full"
     if re.match(r"\$\{?[A-Za-z_]", argument):
         return "a path takes no variable; write ~ for the home folder, or the path in full"
     return None

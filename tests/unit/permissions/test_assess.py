@@ -98,6 +98,11 @@ def test_an_assessor_makes_a_decision_stricter() -> None:
     assert read_script("npm test", POLICY).describe()["canOfferSessionApproval"] is True
 
 
+@pytest.mark.parametrize("command", ["'./a*b' x", "./a,b", "'./a;b'", r"./it\'s", "@git x", "a:b"])
+def test_no_rule_is_offered_for_a_program_that_no_rule_can_name(command: str) -> None:
+    assert not read_script(command, POLICY).can_be_offered
+
+
 def test_paths_and_addresses_that_an_assessor_names_are_judged() -> None:
     def far(script: str, interpreter: str, identifier: str) -> Assessment:
         command = AssessedCommand(identifier=identifier, read_only=True)

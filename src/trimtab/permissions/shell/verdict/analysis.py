@@ -3,6 +3,7 @@
 import msgspec
 
 from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.permission import can_name_command
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,7 +102,8 @@ class Analysis(msgspec.Struct, kw_only=True):
     def can_be_ruled(self) -> bool:
         """True if rules for its commands, and for the files it writes, would cover it next time."""
         reasons = (self.hazards, self.doubts, self.dynamic, self.destructive, self.problem)
-        return bool(self.commands) and not any(reasons)
+        named = bool(self.commands) and all(can_name_command(f.identifier) for f in self.commands)
+        return named and not any(reasons)
 
     @property
     def is_known(self) -> bool:
