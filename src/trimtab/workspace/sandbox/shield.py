@@ -5,6 +5,7 @@ files are covered in a namespace of the command. Landlock can only allow, so wit
 readable either that a command creates beside a denied one.
 """
 
+import ctypes
 import os
 import shutil
 import subprocess
@@ -22,6 +23,15 @@ from trimtab.workspace.sandbox.mounts import MountNamespace
 ShieldBackend = Literal["mounts", "bubblewrap", "landlock"]
 BACKENDS: Sequence[ShieldBackend] = ("mounts", "bubblewrap", "landlock")
 READ_FILE, REFER = 0b100, 1 << 13
+UNCOVERING = {
+    "CAP_DAC_READ_SEARCH": 2,
+    "CAP_SYS_MODULE": 16,
+    "CAP_SYS_RAWIO": 17,
+    "CAP_SYS_PTRACE": 19,
+    "CAP_SYS_ADMIN": 21,
+}
+"""Root's capabilities to remove a cover, or to reach the file past it; containers lack them too."""
+DROP_BOUNDING = 24
 
 
 class Shield:
@@ -46,7 +56,8 @@ class Shield:
 
     def _frame(self) -> list[str]:
         argv = [self.program, "--dev-bind", "/", "/"]
-        argv += ["--cap-add", "ALL"] if os.geteuid() == 0 else []
+        if os.geteuid() == 0:  # it keeps the others
+            argv += [word for name in UNCOVERING for word in ("--cap-drop", name)]
         for path in self._paths():
             if os.path.isdir(path):
                 argv += ["--perms", "0000", "--tmpfs", path, "--remount-ro", path]
@@ -59,6 +70,7 @@ class Shield:
         namespace = MountNamespace()
         for path in self._paths():
             namespace.cover(path)
+        give_up_uncovering()
 
     def _restrict(self) -> None:
         readable, _ = list_except(["/"], self._paths())
@@ -68,6 +80,14 @@ class Shield:
             landlock.enter_ruleset(ruleset)
         finally:
             os.close(ruleset)
+
+
+def give_up_uncovering() -> None:
+    """Keep what the calling thread starts from removing covers. Raises `OSError`."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    for number in UNCOVERING.values():
+        landlock.check(libc.prctl(DROP_BOUNDING, number, 0, 0, 0))
+    landlock.drop_capabilities(libc, ~sum(1 << number for number in UNCOVERING.values()))
 
 
 @cache
