@@ -43,6 +43,16 @@ MAX_FILES = 1000
 """The number of files of a pattern that are judged by name; the fence holds for the others."""
 _LOCAL = frozenset((*COMMANDS, "sed", "gsed", "awk", "gawk", "ln", "tee", "echo", "printf"))
 """Programs that never connect to anything."""
+_RECORDED = frozenset(
+    f"git {name}"
+    for name in (
+        *("add", "am", "annotate", "bisect", "blame", "branch", "checkout", "cherry-pick", "clean"),
+        *("commit", "diff", "fetch", "grep", "log", "ls-files", "merge", "mergetool", "notes"),
+        *("pull", "push", "rebase", "reset", "restore", "revert", "rm", "show", "stage", "stash"),
+        *("status", "switch", "tag", "update-index"),
+    )
+)
+"""The commands of git that change the files they name only to what git has recorded."""
 _TTY = ("/dev/tty", "/dev/null", "/dev/stdout", "/dev/stderr")
 
 
@@ -412,8 +422,10 @@ def _judge_target(path: str, policy: Policy) -> Decision | None:
 
 
 def _belongs_to_git(analysis: Analysis) -> bool:
-    """Return True if only git changes something: then it changes its own files."""
-    return all(found.base.startswith("git ") or found.read_only for found in analysis.commands)
+    """Return True if only git changes something: files that it has recorded, and its own."""
+    if analysis.hazards:  # `--output`, settings by which it starts programs
+        return False
+    return all(found.base in _RECORDED or found.read_only for found in analysis.commands)
 
 
 def _judge_reads(analysis: Analysis, policy: Policy) -> Decision | None:

@@ -14,6 +14,7 @@ def change(**fields: object) -> Policy:
     return msgspec.structs.replace(POLICY, **fields)
 
 
+PROTECTED = "is protected: it can make things run."
 OWN = "/home/someone/.agent"
 POLICIES = {
     "PLAIN": POLICY,
@@ -73,6 +74,9 @@ BELOW = "It only reads, below /opt/lib, where a rule allows that."
         ("TOOLS", "make $x", ALL_TOOLS),
         ("TOOLS", "echo x > a", ALL_TOOLS),
         ("TOOLS", "git add .vscode/tasks.json", ALL_TOOLS),
+        ("TOOLS", "git checkout .vscode/tasks.json", ALL_TOOLS),
+        ("TOOLS", "git config user.name me", ALL_TOOLS),
+        ("TOOLS", "git mv a b", ALL_TOOLS),
         ("TOOLS", "rm a", ALL_TOOLS),
         ("ALL", "cp a /etc/b", ALL_TOOLS),
         ("ALL", "cp a .vscode/tasks.json", ALL_TOOLS),
@@ -206,6 +210,10 @@ def test_what_is_allowed_says_by_what(policy: str, command: str, reason: str) ->
             "git add .vscode/tasks.json > .vscode/tasks.json",
             "/srv/project/.vscode/tasks.json is protected: it can make things run.",
         ),
+        ("TOOLS", "git config core.hooksPath h", f"/srv/project/.git/config {PROTECTED}"),
+        ("TOOLS", "git log --output=.git/hooks/x", f"/srv/project/.git/hooks/x {PROTECTED}"),
+        ("TOOLS", "git mv a .mcp.json", f"/srv/project/.mcp.json {PROTECTED}"),
+        ("TOOLS", "git clone . .git/hooks/x", f"/srv/project/.git/hooks/x {PROTECTED}"),
         ("TOOLS", "rm -r a", "It cannot be undone: it deletes recursively."),
         ("TOOLS", "rm $x", "It cannot be undone: what it deletes is not known before it runs."),
         ("TOOLS", "rm /etc/x", "It would delete /etc/x, outside the workspace."),

@@ -49,6 +49,15 @@ def test_a_command_is_literal_if_nothing_is_expanded(text: str, literal: bool) -
         ("diff -r a b", None),
         ("diff a b", {"diff"}),
         ("ls -R", {"ls"}),
+        ("grep -flist a", None),
+        ("grep -if./list a", None),
+        ("hexdump -flist a", None),
+        ("date -rlist", None),
+        ("diff -Xlist a b", None),
+        ("du -aXlist", None),
+        ("grep -o x a", {"grep"}),
+        ("diff -u a b", {"diff"}),
+        ("date -u", {"date"}),
     ],
 )
 def test_only_listed_programs_that_print_are_plain(text: str, programs: set[str] | None) -> None:

@@ -441,6 +441,8 @@ class Judge:
         read_only = is_read_only(name, table, reading, self.into)
         if name.table == "git config" and not read_only:
             self.note_carried(word.text for word in reading.operands)
+            if self.into.hazards:
+                self.into.touched += self.places.resolve(".git/config")
         declares = name.program in DECLARATIONS
         does_more = table.runs or table.writes or (table.hazard and not declares)
         if reading.uncertain and does_more and not table.free:
