@@ -9,7 +9,8 @@ for each, in the order of their names, with a line `{"command", "cwd"}` for each
 perhaps a folder `PROJECT` with the manifests of the project. With `--together` they are sessions of
 one person, who approves for every project, with `--confined` of one whose commands run in a sandbox
 with `autoAllow`. There a command that needs the network, or more of the machine than the sandbox
-has, costs a question as well. With `--narrow` the person takes no commands that belong together.
+has, costs a question as well. With `--no-everyday` the person takes commands that belong together,
+but not everyday work; with `--narrow` neither.
 
 Commands are judged, not run. As root, the folders that they name are made first, in a copy of the
 file system that vanishes; else a folder that this machine does not have is taken for a file.
@@ -22,7 +23,7 @@ import shutil
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -35,7 +36,7 @@ from trimtab.contracts.permission import Decision, Policy
 from trimtab.contracts.tool import Access
 from trimtab.permissions.approvals import generalise, to_rules
 from trimtab.permissions.assess import read_script
-from trimtab.permissions.bundles import find_bundle, find_everyday
+from trimtab.permissions.bundles import Bundle, find_bundle, find_everyday
 from trimtab.permissions.decide_shell import judge_analysis
 from trimtab.permissions.paths import resolve
 from trimtab.permissions.rules import parse_rules
@@ -48,6 +49,9 @@ from trimtab.permissions.shell.verdict.analysis import Analysis
 from trimtab.workspace.sandbox.landlock import check
 from trimtab.workspace.sandbox.mounts import MountNamespace
 
+Find = Callable[[str, list[str], Sequence[str], Policy, list[str]], Bundle | None]
+
+WIDEST: Sequence[Find] = (find_bundle, find_everyday)
 MOST = 5.0
 TEMP = "/tmp"
 OWN_FOLDERS = re.compile(r"/\.(claude|codex|cursor|gstack)\b|/tmp/claude")
@@ -97,10 +101,10 @@ class Project(msgspec.Struct):
 class Person:
     """Somebody who allows for always what can be allowed so."""
 
-    def __init__(self, start: Policy, project: Project, *, narrow: bool = False) -> None:
-        """`narrow` if commands that belong together are not taken."""
+    def __init__(self, start: Policy, project: Project, takes: Sequence[Find] = WIDEST) -> None:
+        """`takes` are the offers that are taken, the widest last."""
         self.policy = start
-        self._narrow = narrow
+        self._takes = takes
         self._checks = project.checks
         self._own_hosts = OWN_HOSTS | ({"the package registry"} if project.registries else set())
         self._offered: list[str] = []
@@ -163,9 +167,9 @@ class Person:
         command, policy = access.target, self.policy
         offers = [
             find(command, suggested, self._checks, policy, self._offered) if rules else None
-            for find in (find_bundle, find_everyday)
+            for find in self._takes
         ]
-        for bundle in () if self._narrow else filter(None, offers):  # the last is the widest
+        for bundle in filter(None, offers):
             self._offered.append(bundle.title)
             rules = parse_rules(bundle.rules, "always")
         self.policy = msgspec.structs.replace(self.policy, allow=(*self.policy.allow, *rules))
@@ -227,13 +231,13 @@ def lay_out(project: Project, manifests: Path) -> None:
 
 
 def measure(
-    projects: Iterator[Project], start: Policy = POLICY, *, narrow: bool = False
+    projects: Iterator[Project], start: Policy = POLICY, takes: Sequence[Find] = WIDEST
 ) -> tuple[list[str], int]:
     """The commands asked about in later sessions, and how many commands those had."""
     asked: list[str] = []
     count = 0
     for project in projects:
-        person = Person(start, project, narrow=narrow)
+        person = Person(start, project, takes)
         for number, session in enumerate(project.sessions):
             person.begin_session()
             questions = [person.is_asked(line) for line in session]
@@ -265,7 +269,12 @@ def main(arguments: list[str]) -> int:
         projects = read_recorded(Path(arguments[1]), together="--together" in arguments)
     confined = "--confined" in arguments
     start = msgspec.structs.replace(POLICY, confined=confined)
-    asked, count = measure(projects, start, narrow="--narrow" in arguments)
+    takes = WIDEST
+    if "--narrow" in arguments:
+        takes = ()
+    elif "--no-everyday" in arguments:
+        takes = (find_bundle,)
+    asked, count = measure(projects, start, takes)
     print("\n".join(asked))
     for kind, number in sort_by_reason(asked).most_common():
         print(f"{number:4} {kind}")
