@@ -133,8 +133,12 @@ OPEN, OPENAT2, O_WRITING, O_TRUNC = ((2, NONE), (257, 56)), 437, 0b11, 0o1000
 """`open` and `openat`, whose flags are in the second and the third argument."""
 SET_PRIORITY, SET_IO_PRIORITY = (141, 140), (251, 30)
 """Their second argument is a process; 0 is the caller."""
-FILE_FLAGS = (0x40086602, 0x40046602, 0x401C5820)
-"""FS_IOC_SETFLAGS, its form for 32 bits, and FS_IOC_FSSETXATTR."""
+FILE_FLAGS = (0x40086602, 0x40046602, 0x401C5820, 0x40087602, 0x40047602, 0x40806685, 0x800C6613)
+"""FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR, FS_IOC_SETVERSION, FS_IOC_ENABLE_VERITY and
+FS_IOC_SET_ENCRYPTION_POLICY, the first and the third with their forms for 32 bits: they change a
+file that is open for reading."""
+MEMORY_FILES = {"memfd_create": (319, 279)}
+"""Files that no folder holds, so Landlock lets programs in them be executed."""
 
 
 def is_supported() -> bool:
@@ -154,7 +158,9 @@ def build_fence_filter(*, refuse_signals: bool, refuse_truncation: bool) -> byte
     which file is truncated refuse it unless the file is opened for writing.
     """
     _, column = MACHINES[os.uname().machine]
-    refused = {**REFUSED, **ATTRIBUTES, **SHARED_OBJECTS, **(SIGNALS if refuse_signals else {})}
+    refused = {**REFUSED, **ATTRIBUTES, **SHARED_OBJECTS, **MEMORY_FILES}
+    if refuse_signals:
+        refused |= SIGNALS
     own_only = [
         *(part for call in ON_PROCESSES.values() for part in refuse_others(call[column], FIRST)),
         *refuse_others(SET_PRIORITY[column], SECOND),

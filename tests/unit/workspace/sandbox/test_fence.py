@@ -130,6 +130,22 @@ async def test_a_fenced_command_changes_no_file(fenced: Fenced, name: str) -> No
 
 
 @every_backend
+@pytest.mark.parametrize(
+    "call",
+    [
+        'os.memfd_create("program")',
+        'fcntl.ioctl(os.open("known.txt", os.O_RDONLY), 0x40087602, b"12345678")',  # its version
+        'fcntl.ioctl(os.open("known.txt", os.O_RDONLY), 0x40806685, bytes(128))',  # verity
+    ],
+)
+async def test_calls_that_the_file_system_does_not_check_are_refused(
+    fenced: Fenced, call: str
+) -> None:
+    text = await fenced.run(f"python3 -c 'import fcntl, os; {call}'")
+    assert "PermissionError: [Errno 1] Operation not permitted" in text
+
+
+@every_backend
 async def test_a_temp_folder_is_private_to_one_command(fenced: Fenced) -> None:
     text = await fenced.run('echo kept > "$TMPDIR/x"; cat "$TMPDIR/x"; sort known.txt <<< a')
     assert text == "kept\nknown\n[0]"
