@@ -209,7 +209,7 @@ class Watch:
         self._tag = start.tag
         self._say = start.say
         self._until = time.monotonic() + MAX_SECONDS
-        self._tasks_before = count_tasks()
+        self._many = False
         self._task: asyncio.Task[None] | None = None
         with suppress(RuntimeError):  # without an event loop nobody could be told
             self._timer = asyncio.get_running_loop().call_later(CHECK_SECONDS, self._check)
@@ -219,14 +219,17 @@ class Watch:
             self._timer.cancel()
 
     def _check(self) -> None:
-        reason = ""
-        if count_tasks() > self._tasks_before + MAX_PROCESSES and self._count() > MAX_PROCESSES:
+        reason, began = "", time.monotonic()
+        # Numbers are used again when they run out, so what was seen once is kept.
+        self._many = self._many or not 0 <= find_newest() - self._pid < MAX_PROCESSES
+        if self._many and self._count() > MAX_PROCESSES:
             reason = f"it started more than {MAX_PROCESSES} processes"
         elif time.monotonic() > self._until:
             reason = f"it ran for more than {MAX_SECONDS / 60:g} minutes"
         loop = asyncio.get_running_loop()
         if not reason:
-            self._timer = loop.call_later(CHECK_SECONDS, self._check)
+            pause = max(CHECK_SECONDS, 10 * (time.monotonic() - began))
+            self._timer = loop.call_later(pause, self._check)
             return
         if self._say is not None:
             self._say(f"<stopped by the fence: {reason}>\n")
@@ -234,7 +237,7 @@ class Watch:
         self._task = loop.create_task(process_tracking.end(self._tag, self._pid))
 
     def _count(self) -> int:
-        return len(process_tracking.processes_of(self._tag, self._pid, recent=True))
+        return len(process_tracking.processes_of(self._tag, self._pid))
 
 
 def list_limits() -> dict[int, int]:
@@ -280,6 +283,15 @@ def count_tasks() -> int:
     try:
         with open("/proc/loadavg", "rb") as file:
             return int(file.read().split()[3].partition(b"/")[2])
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def find_newest() -> int:
+    """Return the id of the process or thread that was started last, 0 if it is not known."""
+    try:
+        with open("/proc/loadavg", "rb") as file:
+            return int(file.read().split()[4])
     except (OSError, ValueError, IndexError):
         return 0
 

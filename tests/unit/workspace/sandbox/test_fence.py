@@ -284,6 +284,18 @@ async def test_a_fork_bomb_is_ended(fenced: Fenced) -> None:
 
 
 @every_backend
+async def test_a_fork_bomb_is_ended_though_other_programs_end(fenced: Fenced) -> None:
+    others = [await asyncio.create_subprocess_exec("sleep", "30") for _ in range(300)]
+    bomb = "f() { if [ $1 -gt 0 ]; then f $(($1-1)) & f $(($1-1)) & fi; sleep 20; }; f 7"
+    command = asyncio.create_task(fenced.run(bomb))
+    await asyncio.sleep(0.02)
+    for other in others:
+        other.kill()
+    await asyncio.gather(*(other.wait() for other in others))
+    assert "<stopped by the fence: it started more than 256 processes>" in await command
+
+
+@every_backend
 async def test_memory_and_files_are_limited(fenced: Fenced) -> None:
     text = await fenced.run("python3 -c 'x = bytearray(5 << 30)'; ulimit -c -f; ulimit -d 9999999")
     assert "MemoryError" in text
