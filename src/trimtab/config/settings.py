@@ -119,7 +119,7 @@ class Settings:
             self._note(Problem(message=f"it cannot be read ({error.strerror})", file=file))
             return None
         try:
-            values = _parse(data)
+            values = parse_settings(data)
         except JsonProblem as error:
             return self._recover(file, error)
         self._keep_copy(file, data)
@@ -130,7 +130,7 @@ class Settings:
         values = None
         try:
             with open(copy, "rb") as stream:
-                values = _parse(stream.read(MAX_SIZE + 1))
+                values = parse_settings(stream.read(MAX_SIZE + 1))
             used = "its last good copy is used"
         except (OSError, JsonProblem):
             used = "it is left out"
@@ -185,7 +185,11 @@ class Settings:
         return kept
 
 
-def _parse(data: bytes) -> dict[str, Any]:
+def parse_settings(data: bytes) -> dict[str, Any]:
+    """Return the settings in a file. Raises `JsonProblem`.
+
+    `{"limits.maxTokens": 5}` becomes `{"limits": {"maxTokens": 5}}` where `limits` is an object.
+    """
     if len(data) > MAX_SIZE:
         raise JsonProblem(f"it is larger than {MAX_SIZE // 1024} KB", 0)
     if not data.strip():
@@ -193,6 +197,14 @@ def _parse(data: bytes) -> dict[str, Any]:
     values = read_jsonc(data)
     if not isinstance(values, dict):
         raise JsonProblem("it is not a JSON object", 1)
+    dotted = [key for key in values if "." in key]
+    if dotted:
+        anywhere, user = known_settings()
+        known = {**anywhere, **user}
+        for key in dotted:
+            first, _, rest = key.partition(".")
+            if known.get(first) == "object" and isinstance(values.get(first, {}), dict):
+                _merge(values, {first: {rest: values.pop(key)}})
     return values
 
 

@@ -79,6 +79,19 @@ def test_unknown_keys_and_wrong_types_are_reported(tmp_path: Path) -> None:
     ]
 
 
+def test_names_with_a_dot_are_those_of_the_object(tmp_path: Path) -> None:
+    """They had no effect, although the reference says that a key may be flat."""
+    text = '{"limits": {"maxTurns": 3}, "limits.maxTokens": 5, "sandbox.enabled": true, "a.b": 1}'
+    write(tmp_path / "home/settings.json", text)
+    settings = settings_in(tmp_path)
+    assert settings.values == {
+        "limits": {"maxTurns": 3, "maxTokens": 5},
+        "sandbox": {"enabled": True},
+        "a.b": 1,
+    }
+    assert settings.get("limits.maxTokens", int, 0) == 5
+
+
 def test_a_broken_file_leaves_the_last_good_copy_in_force_and_names_the_line(
     tmp_path: Path,
 ) -> None:
