@@ -69,6 +69,7 @@ import sys
 print('\\n'.join(sys.modules))
 """
 OTHER_STARTS = {
+    "trimtab.policy.guards": "a start with settings: few of them have rules or unknown keys",
     "trimtab.__main__": "every start; --version loads nothing else",
     "trimtab.cli.main": "every start",
     "trimtab.cli.light_uuid": "every start; the import is its purpose",

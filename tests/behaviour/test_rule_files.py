@@ -96,6 +96,49 @@ async def test_a_rule_that_cannot_be_read_is_an_error_at_the_start(
     assert not (cli.cwd / "one").exists()
 
 
+@pytest.mark.parametrize("who", ["user", "repository"])
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('{"permissions": {"deny": ["shell(rm)"', "so its rules are not known; correct it"),
+        ('{"contentExclusion": {"*": [".env"]}} }', "so its rules are not known; correct it"),
+        ('{"permission": {"deny": ["shell(rm)"]}}', "did you mean permissions?"),
+        ('{"Permissions": {"deny": ["shell(rm)"]}}', "did you mean permissions?"),
+        ('{"contentExclusions": {"*": [".env"]}}', "did you mean contentExclusion?"),
+        ('{"denyTools": ["shell(rm)"]}', "did you mean permissions.deny?"),
+        ('{"allow": ["shell(ls)"]}', "did you mean permissions.allow?"),
+        ('{"sandbox": true}', "`sandbox` is not an object"),
+        ('{"limits": 5}', "`limits` is not an object"),
+        ('{"deniedUrls": "evil.test"}', "`deniedUrls` is not a list of texts"),
+        ('{"permissions": {"deny": ["x"], "deny": []}}', "permissions.deny is given twice"),
+        ('{"permissions": {}, /* x */ "permissions": {}}', "permissions is given twice"),
+        ('{"permissions": {"deny": []}, "permissions.deny": []}', "permissions.deny is given"),
+        ('{"permissions.deny": ["shel(rm)"]}', "did you mean shell?"),
+    ],
+)
+async def test_settings_whose_rules_may_be_missing_are_an_error_at_the_start(
+    cli: Cli, who: str, text: str, problem: str
+) -> None:
+    """The rules were left out with a warning or without a word, and the run went on."""
+    write_rules(cli, who, deny=[]).write_text(text)
+    outcome = await run(cli, "touch one", "--allow-all", "--trust-folder")
+    assert outcome.code == 2
+    assert problem in outcome.text + outcome.notes
+    assert not (cli.cwd / "one").exists()
+
+
+async def test_rules_under_a_name_with_a_dot_count(cli: Cli) -> None:
+    write_rules(cli, "user").write_text('{"permissions.deny": ["shell(mkdir)"]}')
+    outcome = await run(cli, "mkdir two", "--allow-all")
+    assert "The rule shell(mkdir) forbids" in tool_errors(outcome)[0]
+
+
+async def test_doctor_names_rules_that_cannot_be_read(cli: Cli) -> None:
+    write_rules(cli, "user", deny=["shel(rm)"])
+    outcome = await cli.run("doctor", "--offline")
+    assert "did you mean shell?" in outcome.text
+
+
 @pytest.mark.parametrize("value", ["", " ", ","])
 async def test_an_empty_rule_of_a_flag_is_an_error(cli: Cli, value: str) -> None:
     for flag in ("--deny-tool", "--allow-tool"):
@@ -104,7 +147,7 @@ async def test_an_empty_rule_of_a_flag_is_an_error(cli: Cli, value: str) -> None
         assert f"{flag} has no rule" in outcome.text + outcome.notes
 
 
-@pytest.mark.parametrize("broken", ['{"permissions": {"deny": ["she', "{", '{"model": "x",'])
+@pytest.mark.parametrize("broken", ["{", '{"model": "x",'])
 async def test_rules_that_deny_stay_when_somebody_saves_half_a_file(cli: Cli, broken: str) -> None:
     write_rules(cli, "user", deny=["shell(mkdir)"])
     await run(cli, "true")

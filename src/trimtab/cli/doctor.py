@@ -24,7 +24,7 @@ from trimtab.hooks.dry_run import list_hooks
 from trimtab.models.choose import LOCAL, Chosen, ModelChooser
 from trimtab.policy.exclusions import read_policy, to_rules
 from trimtab.policy.folder_trust import FolderTrust
-from trimtab.policy.rule_files import REPOSITORY, read_exclusion
+from trimtab.policy.rule_files import REPOSITORY, read_exclusion, read_rules
 from trimtab.policy.unprotected import find_uncovered
 from trimtab.providers.embedded.weights import find_weights, is_usable
 from trimtab.providers.names import did_you_mean, same_model
@@ -235,8 +235,7 @@ async def check_folder(env: Mapping[str, str], home: Home, cwd: str) -> list[Fin
     else:
         message = f"{listed.trust.root} is not trusted; {count(items, 'item')} not loaded"
         findings.append(warn("trust", message, "Start with --trust-folder to use them."))
-    sources = find_rule_sources(home, listed.trust)
-    findings.append(ok("rules", ", ".join(sources) or "no files; flags and answers only"))
+    findings += check_rules(home, listed.trust)
     findings += check_exclusions(home, listed.trust)
     active = sum(map(listed.runs, listed.entries))
     files = dict.fromkeys(entry.file for entry in listed.entries)
@@ -257,6 +256,18 @@ def check_exclusions(home: Home, trust: FolderTrust, policy: str = POLICY) -> It
             yield ok("excluded", f"{count(patterns, 'pattern')} for paths here, by {file}")
     except TrimtabError as error:
         yield fail("excluded", error.message, "Correct it.")
+
+
+def check_rules(home: Home, trust: FolderTrust) -> Iterator[Finding]:
+    """List the files with rules that apply to a folder; none may have a rule that is invalid."""
+    sources = find_rule_sources(home, trust)
+    try:
+        for file in (home.settings, *sources):
+            if file != home.permissions:
+                read_rules(home, file)
+        yield ok("rules", ", ".join(sources) or "no files; flags and answers only")
+    except TrimtabError as error:
+        yield fail("rules", error.message, "No session starts before that.")
 
 
 def find_rule_sources(home: Home, trust: FolderTrust) -> list[str]:

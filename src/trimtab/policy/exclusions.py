@@ -16,6 +16,7 @@ from trimtab.config.trust import find_root
 from trimtab.contracts.errors import ConfigurationError
 from trimtab.contracts.permission import Rule
 from trimtab.permissions.exclusions import compile_pattern
+from trimtab.policy.guards import find_intended
 from trimtab.workspace.sandbox.policy import find_git
 
 KEY = "contentExclusion"
@@ -41,7 +42,12 @@ def read_policy(folder: str) -> dict[str, Any]:
             content = read_jsonc(read_regular(file))
         except (OSError, JsonProblem) as error:
             raise _unreadable(file, str(error)) from None
-        if isinstance(content, dict) and KEY in content:
+        if not isinstance(content, dict):
+            raise _unreadable(file, "it is not a JSON object")
+        for key in content:
+            if key != KEY and find_intended(key) == KEY:
+                raise _unreadable(file, f"{key} is not known; {KEY} is")
+        if KEY in content:
             found[file] = content[KEY]
     return found
 

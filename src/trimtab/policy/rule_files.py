@@ -6,12 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from trimtab.config.files import read_regular
-from trimtab.config.jsonc import JsonProblem, read_jsonc
 from trimtab.config.paths import POLICY
-from trimtab.config.settings import Settings
 from trimtab.contracts.errors import ConfigurationError, UsageError
-from trimtab.contracts.events.session import SessionWarning
 from trimtab.contracts.permission import Rule
 from trimtab.contracts.questions import Loadable
 from trimtab.contracts.run import SessionPort
@@ -44,12 +40,12 @@ async def load_rules(
     Exclusions apply in the folder and in `more` folders.
     """
     found: dict[str, list[Rule]] = {verb: [] for verb in _VERBS}
-    found["deny"] += load_exclusions(home, (trust.root, *more), session)
+    found["deny"] += load_exclusions(home, (trust.root, *more))
     files = [home.settings]
     if trust.trusted and any(item.kind == "settings" for item in trust.items):
         files += [os.path.join(trust.root, name) for name in REPOSITORY]
     for file in files:
-        rules = _read(home, file)
+        rules = read_rules(home, file)
         if file != home.settings and rules["allow"]:
             entries = [(_describe(rule, trust.root), str(rule)) for rule in rules["allow"]]
             admitted = await trust.admit(session, "rules", entries)
@@ -61,9 +57,7 @@ async def load_rules(
     return FileRules(**{verb: tuple(rules) for verb, rules in found.items()})
 
 
-def load_exclusions(
-    home: "Home", folders: Sequence[str], session: SessionPort, policy: str = POLICY
-) -> list[Rule]:
+def load_exclusions(home: "Home", folders: Sequence[str], policy: str = POLICY) -> list[Rule]:
     """Return rules that deny content excluded by the machine's policy and the person."""
     own = read_exclusion(home)
     if own is None and not os.path.isdir(policy):
@@ -73,10 +67,8 @@ def load_exclusions(
     rules: list[Rule] = []
     for file, given in read_policy(policy).items():
         rules += to_rules(given, file, folders)
-    try:
-        rules += to_rules(own, home.settings, folders) if own is not None else ()
-    except ConfigurationError as error:
-        session.emit(SessionWarning(warning_type="content_exclusion", message=error.message))
+    if own is not None:
+        rules += to_rules(own, home.settings, folders)
     return rules
 
 
@@ -86,33 +78,22 @@ def read_exclusion(home: "Home") -> Any:
 
 
 def _load(home: "Home", file: str) -> dict[str, Any]:
-    """Return the contents of a file, or of its last good copy if it is broken.
-
-    A broken file must not remove rules that deny. `Settings` reports the problem.
-    """
-    try:
-        data = read_regular(file)
-        content = read_jsonc(data) if data.strip() else {}
-    except OSError:
+    if not os.path.lexists(file):
         return {}
-    except JsonProblem:
-        content = Settings(home).load(file)
-    return content if isinstance(content, dict) else {}
+    from trimtab.policy.guards import read_guarded
+
+    return read_guarded(home, file)
 
 
 def _describe(rule: Rule, root: str) -> Loadable:
     return Loadable("rules", f"{os.path.relpath(rule.source, root)} allows {rule}")
 
 
-def _read(home: "Home", file: str) -> dict[str, list[Rule]]:
+def read_rules(home: "Home", file: str) -> dict[str, list[Rule]]:
     """Return the rules of a file. Raises `ConfigurationError`: a typo must not open a door."""
     rules: dict[str, list[Rule]] = {verb: [] for verb in _VERBS}
     content = _load(home, file)
     given = content.get("permissions", {})
-    if not isinstance(given, dict):
-        raise ConfigurationError(
-            f"{file}: `permissions` is not an object; write allow, ask or deny with lists of rules."
-        )
     for key in given:
         _check_key(key, file)
     for verb in _VERBS:

@@ -434,16 +434,16 @@ class Controls:
         wanted = msgspec.structs.replace(self._owner.given, cwd=cwd)
         prepared = await self._folders.inspect(wanted, self._client)
         setup, checkout, trust = self.setup, prepared.checkout, prepared.trust
+        rules = setup.rules
+        if setup.home is not None:  # first, since rules that cannot be read end the change
+            added = self.options.permissions.add_dirs
+            rules = await load_rules(setup.home, trust, setup.session, added)
         setup.workspace.enter(cwd)
         if setup.customizations is not None:
             setup.customizations.move(checkout, trusted=trust.trusted, switched=trust.switched)
         if setup.hooks is not None:
             setup.hooks.move(cwd)
         options = self._owner.change(cwd=cwd)
-        rules = setup.rules
-        if setup.home is not None:
-            added = options.permissions.add_dirs
-            rules = await load_rules(setup.home, trust, setup.session, added)
         self.setup = msgspec.structs.replace(setup, checkout=checkout, trust=trust, rules=rules)
         if self._pool is not None:
             self._pool.setup = self.setup
