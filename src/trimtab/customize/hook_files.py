@@ -193,8 +193,8 @@ class _Reader:
         self.problems: list[Problem] = []
         self.fields: dict[tuple[str, int], tuple[str, ...]] = {}
         self._loaded: dict[str, LinedObject | None] = {}
-        self._mention_hooks: set[str] = set()
-        """Files that contain the word `hooks`, even if they cannot be parsed."""
+        self._texts: dict[str, str] = {}
+        """The texts of files, also of those that cannot be parsed."""
 
     def found(self) -> FoundHooks:
         return FoundHooks(
@@ -215,18 +215,20 @@ class _Reader:
 
     def read(self, file: str, source: _Source, *, is_settings: bool = False) -> None:
         content = self.load(file)
-        if content is None and (not is_settings or file in self._mention_hooks):
+        if content is None and (not is_settings or '"hooks"' in self._texts.get(file, "")):
             self._add_guard(file, source)
         if content is None or content.get("disableAllHooks") is True:
             return
         if not is_settings and content.get("version", 1) != 1:
-            self._note(f"version {content['version']!r} is not known; it is left out", file)
+            problem = f"version {content['version']!r} is not known"
+            self._leave_out(problem, file, source, content.line, self._find_guard(file))
             return
         hooks = content.get("hooks")
         if hooks is None and (is_settings or "contentExclusion" in content):
             return
         if not isinstance(hooks, LinedObject):
-            self._note("there is no object hooks in it", file, content.line)
+            problem = "there is no object hooks in it"
+            self._leave_out(problem, file, source, content.line, self._find_guard(file))
             return
         for event, items in hooks.items():
             self.read_event(event, items, file, source, hooks.line)
@@ -235,14 +237,30 @@ class _Reader:
         """Add an unreadable guard for a file that cannot be read, because it may contain one."""
         found = [problem for problem in self.problems if problem.file == file and not problem.note]
         if found:
-            guard = UnreadableGuard(
-                event="preToolUse",
+            self._refuse("preToolUse", found[0], source)
+
+    def _leave_out(self, problem: str, file: str, source: _Source, line: int, guard: str) -> None:
+        """Report what is left out. If a guard may be in it, that denies everything."""
+        self._note(
+            f"{problem}; {'it denies everything' if guard else 'it is left out'}", file, line
+        )
+        if guard:
+            self._refuse(guard, Problem(message=problem, file=file, line=line), source)
+
+    def _refuse(self, guard: str, problem: Problem, source: _Source) -> None:
+        self.unreadable.append(
+            UnreadableGuard(
+                event=guard,
                 origin=source.origin,
-                file=file,
-                line=found[0].line,
-                problem=found[0].message,
+                file=problem.file,
+                line=problem.line,
+                problem=problem.message,
             )
-            self.unreadable.append(guard)
+        )
+
+    def _find_guard(self, file: str) -> str:
+        """Return the guard that a file names, whatever else is in it, or an empty text."""
+        return next((guard for guard in sorted(GUARDS) if guard in self._texts.get(file, "")), "")
 
     def load(self, file: str) -> LinedObject | None:
         """Return the object in a file; None if the file does not exist or is unusable."""
@@ -255,8 +273,7 @@ class _Reader:
         self.problems.extend(problems)
         if not text.strip():
             return None
-        if '"hooks"' in text:
-            self._mention_hooks.add(file)
+        self._texts[file] = text
         try:
             content = parse_lined(text)
         except ValueError as error:
@@ -274,7 +291,7 @@ class _Reader:
     def read_event(self, name: str, items: Any, file: str, source: _Source, line: int = 0) -> None:
         event = NAMES.get(name)
         if event is None:
-            self._note(f"there is no hook event {name}; it is left out", file, line)
+            self._read_misspelt(name, file, source, line)
             return
         for item in items if isinstance(items, list) else [items]:
             group = item.get("hooks") if isinstance(item, LinedObject) else None
@@ -284,7 +301,19 @@ class _Reader:
                     entry = _Entry(self, fields, file, event).build(source, name[:1].isupper())
                     self.entries += [entry] if entry else []
                 else:
-                    self._note(f"an entry of {name} is not an object; it is left out", file, line)
+                    problem = f"an entry of {name} is not an object"
+                    guard = event if event in GUARDS else ""
+                    self._leave_out(problem, file, source, line, guard)
+
+    def _read_misspelt(self, name: str, file: str, source: _Source, line: int) -> None:
+        """Report an event that there is not; a guard may have been meant."""
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, NAMES, 1, cutoff=0.8)
+        meant = NAMES[near[0]] if near else ""
+        advice = f", perhaps {near[0]} is meant" if near else ""
+        problem = f"there is no hook event {name}{advice}"
+        self._leave_out(problem, file, source, line, meant if meant in GUARDS else "")
 
     def _note(self, message: str, file: str, line: int = 0) -> None:
         self.problems.append(Problem(message=message, file=file, line=line))

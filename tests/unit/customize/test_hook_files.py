@@ -131,7 +131,8 @@ WRONG = [
     ('{"hooks": {"preToolUse": ["x"]}}', 1, "is not an object"),
     ('{"hooks": []}', 1, "no object hooks"),
     ("[]", 1, "not a JSON object"),
-    ('{"version": 2, "hooks": {}}', 0, "version 2"),
+    ('{"version": 2, "hooks": {}}', 1, "version 2"),
+    ('{"hooks": {"postToolUze": []}}', 1, "perhaps postToolUse is meant; it is left out"),
     ('{"hooks": {"agentStop": [{"bash": "x", "matcher": "("}]}}', 1, "not a regular expression"),
     ('{"hooks": {"agentStop": [{"bash": "x", "timeoutSec": -1}]}}', 1, "greater than 0"),
     ('{"hooks": ' + '{"a": ' * 20000, 1, ""),
@@ -148,6 +149,26 @@ def test_a_problem_names_its_line_and_the_rest_loads(
     found = disk.find()
     assert found.entries[-1].command == "fine"
     assert any(message in problem.message and problem.line == line for problem in found.problems)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"hooks": {"preToolUze": [{"bash": "x"}]}}',
+        '{"hooks": {"pretooluse": [{"bash": "x"}]}}',
+        '{"hooks": {"preToolUse": ["x"]}}',
+        '{"hooks": {"permissionRequests": [{"bash": "x"}]}}',
+        '{"hook": {"preToolUse": [{"bash": "x"}]}}',
+        '{"version": 2, "hooks": {"preToolUse": [{"bash": "x"}]}}',
+    ],
+)
+def test_a_misspelt_guard_denies_everything(disk: Disk, text: str) -> None:
+    """A typo in the name of a guard left it out, and everything it was to forbid was allowed."""
+    disk.write(disk.home / "hooks/a.json", text)
+    found = disk.find()
+    (guard,) = found.unreadable
+    assert guard.event in ("preToolUse", "permissionRequest")
+    assert "it denies everything" in found.problems[0].message
 
 
 def test_comments_and_trailing_commas_are_read(disk: Disk) -> None:
