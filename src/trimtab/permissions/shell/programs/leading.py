@@ -32,6 +32,8 @@ _SHORTENED = frozenset(("npm", "hg", "gradle", "gradlew"))
 _SHORTEST = 3
 _GROUPED = dict.fromkeys(("docker", "podman", "nerdctl"), ("image", "container", "manifest"))
 """Words that may stand before commands and mean the same: `docker image push`."""
+_MAX_LETTERS = 3
+"""Longer words with one dash are names: `find -delete`."""
 _OTHER_NAMES = {
     "git push": ("git send-pack", "git http-push", "git subtree push", "git lfs push"),
     "npm install": ("npm i", "npm in", "npm add", "npm isntall"),
@@ -172,10 +174,36 @@ def _measure_option(
 def may_begin_with(words: Sequence[str], wanted: Sequence[str]) -> bool:
     """Return True if a command may be the wanted one, whatever options stand between its words.
 
-    The word behind an option that is not known may be its value or not. For rules that deny.
+    The word behind an option that is not known may be its value or not. Options that are wanted may
+    stand anywhere, in any form: `rm -rf` is `rm x --force -R`. For rules that deny.
     """
-    others = (name.split() for name in _OTHER_NAMES.get(" ".join(wanted[:2]), ()))
-    return any(_may_begin(words, (*name, *wanted[2:])) for name in (wanted[:2], *others))
+    if _may_begin(words, wanted):
+        return True
+    names = [word for word in wanted if word[:1] != "-"]
+    options = [word for word in wanted if word[:1] == "-"]
+    if "-m" in options or not all(_may_have(words[1:], option) for option in options):
+        return False
+    others = (name.split() for name in _OTHER_NAMES.get(" ".join(names[:2]), ()))
+    return any(_may_begin(words, (*name, *names[2:])) for name in (names[:2], *others))
+
+
+def _may_have(words: Sequence[str], option: str) -> bool:
+    """Return True if an option, or each of some letters, is among words, perhaps in other forms."""
+    name = option.partition("=")[0]
+    given = [word.partition("=")[0] for word in words if word[:1] == "-"]
+    if name in given:
+        return True
+    if name.startswith("--"):
+        wanted, shortened = name[2:3], any(_means(word, name) for word in given)
+        return shortened or any(word.startswith(name) or _has(word, wanted) for word in given)
+    is_letters = len(name) <= _MAX_LETTERS + 1
+    return is_letters and all(any(_has(word, letter) for word in given) for letter in name[1:])
+
+
+def _has(word: str, letter: str) -> bool:
+    """Return True if a letter is among those of `-abc`, or begins the long option."""
+    letters = word[2:3] if word.startswith("--") else word[1:]
+    return letter.lower() in letters.lower()
 
 
 def _may_begin(words: Sequence[str], wanted: Sequence[str]) -> bool:
@@ -183,6 +211,8 @@ def _may_begin(words: Sequence[str], wanted: Sequence[str]) -> bool:
         words = ("git", os.path.basename(words[0]).removeprefix("git-"), *words[1:])
     if not words or wanted[0] not in (words[0], program := os.path.basename(words[0])):
         return False
+    if len(wanted) == 1:
+        return True
     reached, value_follows = {1}, False
     for word in _split_modules(words[1:]) if program.startswith("python") else words[1:]:
         is_option = word[:1] in ("-", "+")

@@ -63,6 +63,46 @@ def test_a_rule_that_denies_finds_its_words_whatever_options_are_between(
 @pytest.mark.parametrize(
     ("rule", "command"),
     [
+        ("rm -rf", "rm -fr x"),
+        ("rm -rf", "rm -r -f x"),
+        ("rm -rf", "rm x --force --recursive"),
+        ("rm -rf", "sudo rm -Rfv x"),
+        ("git push --force", "git push origin main -f"),
+        ("git push --force", "git -C . push -uf"),
+        ("git push --force", "git push --forc"),
+        ("git push --force", "git push --force-with-lease"),
+        ("git commit --no-verify", "git commit -m x -n"),
+        ("find -delete", "find . -name x -delete"),
+        ("terraform apply -auto-approve", "terraform apply -input=false -auto-approve"),
+        ("npm install --force", "npm i x -f"),
+    ],
+)
+def test_a_rule_that_denies_options_denies_them_in_every_form(rule: str, command: str) -> None:
+    policy = msgspec.structs.replace(
+        POLICY, allow_all_tools=True, allow_destructive=True, deny=rules(f"shell({rule})")
+    )
+    assert decide_shell(command, policy).verdict == "deny"
+
+
+@pytest.mark.parametrize(
+    ("rule", "command"),
+    [
+        ("rm -rf", "rm -f x"),
+        ("git push --force", "git push origin main"),
+        ("git push --force", "git fetch -f"),
+        ("git commit --no-verify", "git commit -m x"),
+        ("find -delete", "find . -maxdepth 1 -type f -ls"),
+        ("python3 -m pip", "python3 -m venv x"),
+    ],
+)
+def test_a_rule_that_denies_options_leaves_others_alone(rule: str, command: str) -> None:
+    policy = msgspec.structs.replace(POLICY, allow_all_tools=True, deny=rules(f"shell({rule})"))
+    assert decide_shell(command, policy).verdict == "allow"
+
+
+@pytest.mark.parametrize(
+    ("rule", "command"),
+    [
         ("docker push", "docker pull push"),
         ("docker push", "docker -D pull push"),
         ("docker push", "docker --log-level=debug pull push"),
