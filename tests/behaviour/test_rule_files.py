@@ -141,10 +141,27 @@ async def test_doctor_names_rules_that_cannot_be_read(cli: Cli) -> None:
 
 @pytest.mark.parametrize("value", ["", " ", ","])
 async def test_an_empty_rule_of_a_flag_is_an_error(cli: Cli, value: str) -> None:
-    for flag in ("--deny-tool", "--allow-tool"):
+    for flag in ("--deny-tool", "--allow-tool", "--deny-url", "--allow-url"):
         outcome = await run(cli, "touch one", f"{flag}={value}", "--allow-all-tools")
         assert outcome.code == 2
-        assert f"{flag} has no rule" in outcome.text + outcome.notes
+        assert f"{flag} has no " in outcome.text + outcome.notes
+
+
+async def test_a_rule_for_a_command_without_its_kind_is_an_error(cli: Cli) -> None:
+    """`--deny-tool touch` denied a tool called touch, and there is none."""
+    outcome = await run(cli, "touch one", "--deny-tool=touch", "--allow-all-tools")
+    assert outcome.code == 2
+    assert "write shell(touch)" in outcome.text + outcome.notes
+    assert not (cli.cwd / "one").exists()
+
+
+@pytest.mark.parametrize("name", ["view", "read_file", "nobody-has-this", "sleep"])
+async def test_a_rule_for_a_tool_that_somebody_may_have_is_none(cli: Cli, name: str) -> None:
+    servers = {"mcpServers": {"sleep": {"command": "sleep", "args": ["0"]}}}
+    (cli.home / "mcp-config.json").write_text(json.dumps(servers))
+    outcome = await run(cli, "touch one", f"--deny-tool={name}", "--allow-all-tools")
+    assert outcome.code == 0
+    assert (cli.cwd / "one").exists()
 
 
 @pytest.mark.parametrize("broken", ["{", '{"model": "x",'])

@@ -206,8 +206,11 @@ def find_rules(values: Values, verb: str) -> tuple[str, ...]:
     texts: list[str] = values.get(f"{verb}_tool", [])
     if not all(map(split_rules, texts)):
         raise UsageError(f"--{verb}-tool has no rule; write one, such as shell(git:*).")
+    addresses: list[str] = values.get(f"{verb}_url", [])
+    if not all(split([text]) for text in addresses):
+        raise UsageError(f"--{verb}-url has no address; write one, such as example.com.")
     rules = [rule for text in texts for rule in split_rules(text)]
-    rules += [f"url({pattern})" for pattern in split(values.get(f"{verb}_url", []))]
+    rules += [f"url({pattern})" for pattern in split(addresses)]
     if rules:
         from trimtab.permissions.rules import parse_rules
 

@@ -71,6 +71,11 @@ def _find_misspelt(kind: str) -> str:
     return close[0] if close else ""
 
 
+def is_kind(name: str) -> bool:
+    """Return True if a name stands for a kind of rules; other names are those of tools."""
+    return name in KINDS or name in _ALIASES
+
+
 def parse_rules(texts: Iterable[str], source: str = "flag") -> tuple[Rule, ...]:
     return tuple(parse_rule(text, source) for text in texts)
 

@@ -7,6 +7,7 @@ import msgspec
 
 from trimtab.agents.agent import SessionAgent, agent_of
 from trimtab.agents.build import build_permissions, build_turn_limit
+from trimtab.agents.denied_tools import check_denied_tools
 from trimtab.agents.setup import SessionSetup
 from trimtab.agents.system_prompt import PromptCase, SystemPrompt, build_prompt
 from trimtab.agents.toolset import ToolConditions, choose_tools
@@ -573,6 +574,8 @@ class Controls:
         await self.servers.refresh()
         if not self._stale:
             return
+        permissions, tools = self.agent.parts.permissions, self._run.agent.tools
+        check_denied_tools(permissions.policy, self.setup, tools)
         self._stale = False
         session, run = self.setup.session, self._run
         if not self._model_announced and self._client.always_ask:
