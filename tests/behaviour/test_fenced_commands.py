@@ -214,6 +214,17 @@ async def test_what_the_fence_stops_runs_outside_unasked_if_a_rule_allows_it(
     assert "Permission denied" not in texts(played.requests)[-1]
 
 
+async def test_what_no_rule_names_does_not_leave_the_fence_beside_what_one_names(
+    tmp_path: Path,
+) -> None:
+    plant_program(tmp_path, "touch made")
+    person = Person("reject")
+    allowed = PermissionOptions(allow=("shell(sort)",))
+    await run(tmp_path, "sort a.txt && git diff", permissions=allowed, ask=person)
+    assert not (tmp_path / "made").exists()
+    assert "It would write made" in person.requests[0]["warning"]
+
+
 async def test_a_background_command_that_a_rule_allows_runs_outside_the_fence(
     tmp_path: Path,
 ) -> None:

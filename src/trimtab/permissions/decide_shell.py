@@ -240,7 +240,7 @@ def _ask_about_ruin(analysis: Analysis, policy: Policy) -> Decision | None:
         return None
     if analysis.destructive:
         return Decision(verdict="ask", reason=f"It cannot be undone: {analysis.destructive[0]}.")
-    if analysis.unsure and not all(_find_rule(found, policy) for found in _find_deleters(analysis)):
+    if analysis.unsure and not all(find_rule(found, policy) for found in _find_deleters(analysis)):
         reason = "It cannot be undone: what it deletes is not known before it runs."
         return Decision(verdict="ask", reason=reason)
     for path in analysis.deleted:
@@ -287,7 +287,7 @@ def _ask_by_nature(analysis: Analysis) -> Decision | None:
 
 def _judge_commands(analysis: Analysis, policy: Policy, text: str) -> Decision:
     required = [found for found in analysis.commands if not found.shadow]
-    rules = [_find_rule(found, policy) for found in required]
+    rules = [find_rule(found, policy) for found in required]
     if not analysis.proxied:
         given = zip(rules, required, strict=True)
         rules = [rule or _find_url_rule(found, policy) for rule, found in given]
@@ -370,7 +370,8 @@ def _find_deleters(analysis: Analysis) -> list[Found]:
     return [found for found in analysis.commands if found.base in ("rm", "unlink", "shred")]
 
 
-def _find_rule(found: Found, policy: Policy) -> Rule | None:
+def find_rule(found: Found, policy: Policy) -> Rule | None:
+    """Return a rule that allows a command by its name."""
     covering = (
         rule
         for rule in policy.allow

@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from trimtab.permissions.paths import is_inside
+from trimtab.permissions.shell.verdict.analysis import Analysis
 
 Effect = Literal["read", "write", "run", "connect to", "signal", "exceed"]
 LINES = 400
@@ -70,6 +71,20 @@ def describe(attempts: Sequence[Attempt]) -> str:
     """Return words for a question: `write a.txt, connect to example.com`."""
     words = ", ".join(map(str, attempts[:3]))
     return f"{words} and {len(attempts) - 3} more" if len(attempts) > 3 else words
+
+
+def contradicts(attempts: Sequence[Attempt], analysis: Analysis, cwd: str) -> bool:
+    """Return True if a command that surely only reads tried to do anything else.
+
+    What it runs may be a program that it names by a path.
+    """
+    if any(found.doubtful for found in analysis.commands):
+        return False
+    named = {os.path.realpath(place) for found in analysis.commands for place in found.places}
+    programs = [attempt.target for attempt in attempts if attempt.effect == "run"]
+    return any(attempt.effect in ("write", "signal") for attempt in attempts) or any(
+        os.path.realpath(os.path.join(cwd, program)) not in named for program in programs
+    )
 
 
 def _read_line(line: str, cwd: str, readable: Sequence[str]) -> Iterator[Attempt]:

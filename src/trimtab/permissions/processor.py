@@ -270,9 +270,11 @@ class Permissions(Processor):
         """Have a command run fenced, and a person asked if the fence stops it.
 
         A command that a rule allows runs again outside instead: the first time it had no effect.
+        If part of it has no rule, and it tried what it seemed not to do, a person is asked.
         """
         from trimtab.permissions.assess import read_script
-        from trimtab.permissions.fence_stops import Attempt, describe, find_attempts
+        from trimtab.permissions.decide_shell import find_rule
+        from trimtab.permissions.fence_stops import Attempt, contradicts, describe, find_attempts
         from trimtab.permissions.fenced_tool import FencedTool
 
         call_id, policy = pending.call.id, self.policy
@@ -292,7 +294,10 @@ class Permissions(Processor):
                 return ToolResult(text=f"Permission denied: {reason}", kind="denied")
             self.fenced.discard(call_id)
             outside = Decision(verdict="ask", reason=reason)
-            if decision.rule is not None:
+            analysis = read_script(access.target, policy, access.interpreter)
+            named = all(find_rule(found, policy) is not None for found in analysis.commands)
+            may = named or not contradicts(attempts, analysis, policy.cwd)
+            if decision.rule is not None and may:
                 outside = self._shield(msgspec.structs.replace(decision, harmless=False))
             if outside.verdict == "ask":
                 refusal = await self._question(run, pending, access, outside, warning=reason)
