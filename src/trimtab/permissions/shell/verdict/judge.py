@@ -62,7 +62,10 @@ from trimtab.permissions.shell.verdict.reading import (
 )
 from trimtab.permissions.shell.verdict.settings import (
     SETTERS,
+    UNNAMED,
     extends_path,
+    find_hidden,
+    find_unknown_elements,
     is_assignment,
     names_variable,
     note_settings,
@@ -70,7 +73,6 @@ from trimtab.permissions.shell.verdict.settings import (
 
 DEEPEST = 8
 _EVALUATED_NAME = re.compile(r"[A-Za-z_]\w*")
-_ARRAY_OPTION = re.compile(r"-\w*[aA]")
 _FAR = re.compile(r"(?:/|~|\.\./)\S*$")
 _WRITING = frozenset((">", ">>", ">|", "&>", "&>>", "<>", ">&"))
 _COMPARING = frozenset(("-eq", "-ne", "-lt", "-le", "-gt", "-ge"))
@@ -221,11 +223,11 @@ class Judge:
             self._guess(command, variables)
         if command.is_test or arguments[0].text in (*_BUILTIN_TESTS, *SETTERS, *DECLARATIONS):
             self._check_evaluated(arguments)
-        self.into.add_hazards(*find_unknown(command, variables))
+        self.into.add_hazards(*find_unknown(command, variables), *find_hidden(command, arguments))
         if names_unknown(arguments):
             self.into.add_hazards("a subscript that is not known is evaluated")
         if arguments[0].text in DECLARATIONS:
-            self._check_arrays(arguments, variables)
+            self.into.add_hazards(*find_unknown_elements(arguments, variables))
         body = [
             "".join(argument.text for argument in variables.expand(redirect.body))
             for redirect in command.redirects
@@ -296,7 +298,7 @@ class Judge:
             self._effort.spend()
             given = variables.expand(word, strict=strict)
             if declares and not names_variable(word) and any("=" in a.text for a in given):
-                self.into.add_hazards("a variable is set that is not named before it runs")
+                self.into.add_hazards(UNNAMED)
             elif unsplit and is_assignment(word):
                 given = [Argument(argument.text) for argument in given]
             arguments += given
@@ -311,15 +313,6 @@ class Judge:
         for argument in arguments:
             if runs_if_evaluated(argument.text):
                 self.into.add_hazards("a subscript in quotes runs commands")
-
-    def _check_arrays(self, arguments: Sequence[Argument], variables: Variables) -> None:
-        """A declaration evaluates text in parentheses that an array is given, quoted or not."""
-        arrays = any(_ARRAY_OPTION.match(argument.text) for argument in arguments)
-        for argument in arguments[1:]:
-            name, _, value = argument.text.partition("=")
-            unknown = UNKNOWN in value[:1] or UNKNOWN in name
-            if unknown and (arrays or variables.is_array(name.rstrip("+"))):
-                self.into.add_hazards("an array is given a text that is not known")
 
     def judge_words(
         self,

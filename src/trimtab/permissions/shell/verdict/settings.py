@@ -6,6 +6,7 @@ from itertools import takewhile
 
 from trimtab.permissions.shell.grammar.parts import DECLARATIONS
 from trimtab.permissions.shell.grammar.syntax import Command, Piece, Script, Word
+from trimtab.permissions.shell.grammar.words import UNKNOWN, Argument, Variables
 from trimtab.permissions.shell.programs.variables import PATH_ITSELF, is_program_folder
 
 SETTERS = frozenset(("read", "mapfile", "readarray", "getopts", "unset", "let", "printf", "wait"))
@@ -17,20 +18,127 @@ _ATTACHED = re.compile(r"^-[A-Za-z]*[vpa](?=[A-Za-z_])")
 _EVALUATED = re.compile(r"(?:^|[\s;&|(])([A-Za-z_]\w*)=(?:'([^']*)'|\"([^\"]*)\"|([^\s;&|()'\"]*))")
 _NEEDED = re.compile(r"PATH|HOME|GIT_(?:CONFIG|OPTIONAL|PAGER).*")
 """Variables that decide which programs and settings are used by being there."""
+_ARRAY_OPTION = re.compile(r"-\w*[aA]")
+_IN_FORMATS = re.compile(r"[^\w*?\[\]{},.~-]")
+"""What a format has and no option with the name of a variable."""
+_PATTERN = re.compile(r"[*?\[{~]")
+_VALUED = {"read": "dinNptu", "mapfile": "dnOsuCc", "readarray": "dnOsuCc"}
+"""The letters of options whose value names no variable."""
+UNNAMED = "a variable is set that is not named before it runs"
+
+
+def find_builtin(words: Sequence[Word]) -> tuple[str, Sequence[Word]]:
+    """Return the name of a command as it is written, and its words, also behind `builtin`."""
+    rest = list(words)
+    while rest and _spell(rest[0]) in ("builtin", "command"):
+        del rest[0]
+        while rest and _spell(rest[0]) in ("-p", "--"):
+            del rest[0]
+    return _spell(rest[0]) or "" if rest else "", rest[1:]
+
+
+def find_hidden(command: Command, arguments: Sequence[Argument]) -> Iterator[str]:
+    """Yield why a command is hazardous that turns out to set variables, but does not look it."""
+    texts = [argument.text for argument in arguments]
+    while texts and texts[0] in ("builtin", "command", "-p", "--"):
+        del texts[0]
+    sets = bool(texts) and texts[0] in (*SETTERS, *DECLARATIONS)
+    if sets and texts[0] != find_builtin(command.words)[0]:
+        yield UNNAMED
+
+
+def find_unknown_elements(arguments: Sequence[Argument], variables: Variables) -> Iterator[str]:
+    """Yield why a declaration is hazardous: it evaluates text in parentheses, quoted or not."""
+    arrays = any(_ARRAY_OPTION.match(argument.text) for argument in arguments)
+    for argument in arguments[1:]:
+        name, _, value = argument.text.partition("=")
+        unknown = UNKNOWN in value[:1] or UNKNOWN in name
+        if unknown and (arrays or variables.is_array(name.rstrip("+"))):
+            yield "an array is given a text that is not known"
 
 
 def note_settings(script: Script) -> Iterator[str]:
     """Add what builtins do to variables to a script; yield why that makes it hazardous."""
     for command in script.commands:
-        name = command.words[0].bare if command.words else None
+        name, words = find_builtin(command.words)
         if name in ("eval", "trap"):
-            _note_evaluated(script, command)
+            _note_evaluated(script, words)
         elif name == "unset":
-            yield from _note_unset(script, command)
+            yield from _note_unset(script, words)
         elif name in DECLARATIONS:
-            _note_declared(script, command, name)
+            _note_declared(
+                script, words, lasts=name in ("export", "readonly") or not command.in_function
+            )
+            hidden = command.words[0].bare != name and not all(map(_is_settled, words))
+            yield from _unsettle(script) if hidden else ()
         elif name in SETTERS:
-            _note_set(script, command, name)
+            names = list(_list_names(name, words))
+            _note_set(script, words if name in ("let", "wait") else names, name)
+            yield from () if all(map(_is_named, names)) else _unsettle(script)
+
+
+def _unsettle(script: Script) -> Iterator[str]:
+    """Take every variable for unknown: one of them is set."""
+    for name in list(script.values):
+        script.assign(name, None)
+    yield UNNAMED
+
+
+def _list_names(name: str, words: Sequence[Word]) -> Iterator[Word]:
+    """Yield the words of a builtin that name the variables it sets, and those that may do so."""
+    match name:
+        case "printf":
+            yield from _list_printed(words)
+        case "getopts":
+            yield from words[1:2]
+        case "wait" if len(words) > 1:
+            yield from words  # the first may be `-p`
+        case "let" | "wait":
+            yield from (word for word in words if "{" in _join_bare(word))
+        case "read" | "mapfile" | "readarray":
+            is_value = False
+            for word in words:
+                if not is_value:
+                    yield word
+                is_value = re.fullmatch(f"-[A-Za-z]*[{_VALUED[name]}]", _join(word)) is not None
+
+
+def _list_printed(words: Sequence[Word]) -> Iterator[Word]:
+    """Yield what may name variables for `printf`: nothing that stands behind the format."""
+    before: str | None = None
+    for index, word in enumerate(words):
+        text = _spell(word)
+        if before == "-v" or (text is not None and text.startswith("-v")):
+            yield word
+        elif text is not None or _IN_FORMATS.search(_join_literal(word)):
+            return
+        elif not _is_expansion(word):
+            yield word
+        else:  # may be `-v`
+            few = len(words) <= index + 2 or bool(_join_literal(word))
+            yield from (one for one in words[index + 1 :] if not few or _spell(one) is not None)
+            return
+        before = text
+
+
+def _is_named(word: Word) -> bool:
+    """Return True if a word names a variable, or is an option, as it is written."""
+    return _spell(word) is not None
+
+
+def _is_settled(word: Word) -> bool:
+    return names_variable(word) or _is_named(word)
+
+
+def _is_expansion(word: Word) -> bool:
+    """Return True if nothing in a word is a pattern or in braces, but something is expanded."""
+    return _PATTERN.search(_join_bare(word)) is None
+
+
+def _spell(word: Word) -> str | None:
+    """Return the text of a word that is the same before and after expansion; None otherwise."""
+    literal = all(piece.kind in ("bare", "quoted") for piece in word.pieces)
+    return _join(word) if literal and _is_expansion(word) else None
 
 
 def names_variable(word: Word) -> bool:
@@ -66,16 +174,17 @@ def _join_path(word: Word, home: str) -> str:
     return joined
 
 
-def _note_set(script: Script, command: Command, name: str) -> None:
+def _note_set(script: Script, words: Sequence[Word], name: str) -> None:
     """Note `read NAME`, `printf -vNAME`, `let NAME=1`: the values count as not known."""
-    for word in command.words[1:]:
+    for word in words:
         if match := _SETTING.match(_ATTACHED.sub("", _join(word))):
             value = Word([Piece("unknown", "((")]) if name == "let" else None
             script.assign(match[1], value)
 
 
-def _note_declared(script: Script, command: Command, name: str) -> None:
-    for word in command.words[1:]:
+def _note_declared(script: Script, words: Sequence[Word], *, lasts: bool) -> None:
+    """Note the variables of a declaration; one in a function is gone behind it."""
+    for word in words:
         match = _SETTING.match(_join(word))
         bare = word.pieces[0].text if word.pieces else ""
         if match is None:
@@ -85,27 +194,35 @@ def _note_declared(script: Script, command: Command, name: str) -> None:
             script.assign(match[1], Word([value, *word.pieces[1:]]))
         elif match[2]:
             script.assign(match[1], None)
-        elif command.in_function and name not in ("export", "readonly"):
+        elif not lasts:
             script.cleared.add(match[1])  # it is another variable of the same name
 
 
-def _note_unset(script: Script, command: Command) -> Iterator[str]:
-    for word in command.words[1:]:
+def _note_unset(script: Script, words: Sequence[Word]) -> Iterator[str]:
+    for word in words:
         text = _join(word)
         if _NEEDED.fullmatch(text):
             yield f"without {text} other programs or settings are used"
-        if any(piece.kind not in ("bare", "quoted") for piece in word.pieces):
+        if not _is_named(word):
             yield "a variable that is not known is unset"
             script.clears = True
         script.cleared.add(text)
 
 
-def _note_evaluated(script: Script, command: Command) -> None:
+def _note_evaluated(script: Script, words: Sequence[Word]) -> None:
     """Note the variables that a script in quotes sets in the same shell."""
-    text = " ".join(map(_join, command.words[1:]))
+    text = " ".join(map(_join, words))
     for match in _EVALUATED.finditer(text):
         if match[1] in script.values:
             script.assign(match[1], Word([Piece("quoted", match[2] or match[3] or match[4] or "")]))
+
+
+def _join_bare(word: Word) -> str:
+    return "".join(piece.text for piece in word.pieces if piece.kind == "bare")
+
+
+def _join_literal(word: Word) -> str:
+    return "".join(piece.text for piece in word.pieces if piece.kind in ("bare", "quoted"))
 
 
 def _join(word: Word) -> str:

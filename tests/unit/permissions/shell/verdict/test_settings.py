@@ -149,3 +149,61 @@ def test_what_is_no_declaration_for_the_shell_splits_its_words(word: str) -> Non
     assert not analyse("export A=$x; ls", "/srv/project", "/home/me").doubts
     found = analyse(f"{word} A=$x; ls", "/srv/project", "/home/me")
     assert found.doubts or found.hazards or not found.read_only
+
+
+LISTING = msgspec.structs.replace(POLICY, allow=rules("shell(ls)"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "builtin read PATH < f; ls",
+        "command -p printf -v PATH bin; ls",
+        "builtin -- command -- unset PATH; ls",
+        "p'r'intf -v PATH bin; ls",
+        '"read" PATH < f; ls',
+        "builtin export PATH=bin; ls",
+        "command export {PATH,x}=bin; ls",
+        "printf {-v,PATH} bin; ls",
+        "printf * PATH bin; ls",
+        'read a < f; read b < g; printf "$a" "$b" bin; ls',
+        "read {PATH,x} < f; ls",
+        "read PAT[H] < f; ls",
+        "read $v < f; ls",
+        'f() { read "$1"; }; f PATH < f; ls',
+        "x=read; $x PATH < f; ls",
+        "{builtin,read,PATH} < f; ls",
+        "unset {PATH,x}; ls",
+        "getopts x P{ATH,X}; ls",
+        "let {PATH=0,x=1}; ls",
+        "wait -p {PATH,x}; ls",
+    ],
+)
+def test_a_builtin_in_disguise_sets_variables_all_the_same(text: str) -> None:
+    """`bin/ls` ran under a rule for `ls`."""
+    assert decide_shell(text, LISTING).verdict == "ask"
+
+
+def test_a_variable_that_is_set_in_disguise_is_not_known() -> None:
+    for setter in ("builtin read X < f", "read {X,Y} < f", "printf {-v,X} ./evil"):
+        assert decide_shell(f"X=ls; {setter}; $X", LISTING).verdict == "ask"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'printf "%s\\n" "$PATH"',
+        "printf -- '%s: %s\\n' PATH x",
+        'printf "$x\\n" PATH',
+        "printf '%s\\n' {a,b} *.txt",
+        "printf -v s '%s' \"$PATH\"; echo $s",
+        'read -rp "$prompt" PROMPTED; echo $PROMPTED',
+        'while getopts "ab:" o "$@"; do echo $o; done',
+        "let x=2*3; echo $x",
+        'wait "$pid"',
+        "command ls",
+    ],
+)
+def test_what_only_looks_like_setting_a_variable_is_not_asked_about(text: str) -> None:
+    """`printf '%s\\n' "$PATH"` was, because PATH decides what runs."""
+    assert decide_shell(text, POLICY).verdict == "allow"
