@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from trimtab.permissions.shell.grammar.builtins import find_builtin, join
 from trimtab.permissions.shell.grammar.parts import DECLARATIONS
 from trimtab.permissions.shell.grammar.syntax import Command, Word
 from trimtab.permissions.shell.grammar.words import UNKNOWN, Argument, Variables
@@ -30,11 +31,11 @@ def runs_if_evaluated(text: str) -> bool:
 
 def find_unknown(command: Command, variables: Variables) -> Iterator[str]:
     """Return the reasons why an evaluated text is not known."""
+    name, rest = find_builtin(command.words)
     words = command.words
-    name = _text(words[0]) if words else ""
     if name == "let":
-        yield from (reason for word in words[1:] for reason in _evaluate(word, variables))
-    elif name == "[[":
+        yield from (reason for word in rest for reason in _evaluate(word, variables))
+    elif words and join(words[0]) == "[[":
         for index, word in enumerate(words):
             if word.bare in _COMPARISONS:
                 for operand in (*words[index - 1 : index], *words[index + 1 : index + 2]):
@@ -49,10 +50,6 @@ def names_unknown(arguments: Sequence[Argument]) -> bool:
         options = ("-v", "-R") if name in _TESTS else ("-v", "-p")
         given = [after for before, after in pairwise(arguments) if before.text in options]
     return any(_SUBSCRIPT.match(argument.text) for argument in given)
-
-
-def _text(word: Word) -> str:
-    return "".join(piece.text for piece in word.pieces)
 
 
 def _evaluate(word: Word, variables: Variables) -> Iterator[str]:

@@ -12,6 +12,7 @@ from trimtab.permissions.shell.grammar.arithmetic import (
     names_unknown,
     runs_if_evaluated,
 )
+from trimtab.permissions.shell.grammar.builtins import find_builtin, unwrap
 from trimtab.permissions.shell.grammar.functions import find_callable, find_recursion
 from trimtab.permissions.shell.grammar.parser import parse
 from trimtab.permissions.shell.grammar.parts import DECLARATIONS
@@ -203,9 +204,7 @@ class Judge:
                 self.into.add_hazards(f"arithmetic evaluates {name}, which is not known")
         if script.substitutes:
             self.into.add_hazards("arithmetic evaluates the output of a command")
-        evaluates = any(
-            c.is_test or (c.words and c.words[0].bare == "let") for c in script.commands
-        )
+        evaluates = any(c.is_test or find_builtin(c.words)[0] == "let" for c in script.commands)
         if script.computed or script.computes or evaluates:
             for command in script.commands:
                 self._check_evaluated([a for word in command.words for a in variables.expand(word)])
@@ -221,13 +220,14 @@ class Judge:
             return
         if not arguments[0].known:
             self._guess(command, variables)
-        if command.is_test or arguments[0].text in (*_BUILTIN_TESTS, *SETTERS, *DECLARATIONS):
-            self._check_evaluated(arguments)
+        builtin = unwrap(arguments)
+        if command.is_test or builtin[0].text in (*_BUILTIN_TESTS, *SETTERS, *DECLARATIONS):
+            self._check_evaluated(builtin)
         self.into.add_hazards(*find_unknown(command, variables), *find_hidden(command, arguments))
-        if names_unknown(arguments):
+        if names_unknown(builtin):
             self.into.add_hazards("a subscript that is not known is evaluated")
-        if arguments[0].text in DECLARATIONS:
-            self.into.add_hazards(*find_unknown_elements(arguments, variables))
+        if builtin[0].text in DECLARATIONS:
+            self.into.add_hazards(*find_unknown_elements(builtin, variables))
         body = [
             "".join(argument.text for argument in variables.expand(redirect.body))
             for redirect in command.redirects

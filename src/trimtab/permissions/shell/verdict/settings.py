@@ -4,6 +4,14 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
+from trimtab.permissions.shell.grammar.builtins import (
+    find_builtin,
+    has_pattern,
+    join,
+    join_bare,
+    spell,
+    unwrap,
+)
 from trimtab.permissions.shell.grammar.parts import DECLARATIONS
 from trimtab.permissions.shell.grammar.syntax import Command, Piece, Script, Word
 from trimtab.permissions.shell.grammar.words import UNKNOWN, Argument, Variables
@@ -21,29 +29,15 @@ _NEEDED = re.compile(r"PATH|HOME|GIT_(?:CONFIG|OPTIONAL|PAGER).*")
 _ARRAY_OPTION = re.compile(r"-\w*[aA]")
 _IN_FORMATS = re.compile(r"[^\w*?\[\]{},.~-]")
 """What a format has and no option with the name of a variable."""
-_PATTERN = re.compile(r"[*?\[{~]")
 _VALUED = {"read": "dinNptu", "mapfile": "dnOsuCc", "readarray": "dnOsuCc"}
 """The letters of options whose value names no variable."""
 UNNAMED = "a variable is set that is not named before it runs"
 
 
-def find_builtin(words: Sequence[Word]) -> tuple[str, Sequence[Word]]:
-    """Return the name of a command as it is written, and its words, also behind `builtin`."""
-    rest = list(words)
-    while rest and _spell(rest[0]) in ("builtin", "command"):
-        del rest[0]
-        while rest and _spell(rest[0]) in ("-p", "--"):
-            del rest[0]
-    return _spell(rest[0]) or "" if rest else "", rest[1:]
-
-
 def find_hidden(command: Command, arguments: Sequence[Argument]) -> Iterator[str]:
     """Yield why a command is hazardous that turns out to set variables, but does not look it."""
-    texts = [argument.text for argument in arguments]
-    while texts and texts[0] in ("builtin", "command", "-p", "--"):
-        del texts[0]
-    sets = bool(texts) and texts[0] in (*SETTERS, *DECLARATIONS)
-    if sets and texts[0] != find_builtin(command.words)[0]:
+    name = unwrap(arguments)[0].text
+    if name in (*SETTERS, *DECLARATIONS) and name != find_builtin(command.words)[0]:
         yield UNNAMED
 
 
@@ -94,51 +88,40 @@ def _list_names(name: str, words: Sequence[Word]) -> Iterator[Word]:
         case "wait" if len(words) > 1:
             yield from words  # the first may be `-p`
         case "let" | "wait":
-            yield from (word for word in words if "{" in _join_bare(word))
+            yield from (word for word in words if "{" in join_bare(word))
         case "read" | "mapfile" | "readarray":
             is_value = False
             for word in words:
                 if not is_value:
                     yield word
-                is_value = re.fullmatch(f"-[A-Za-z]*[{_VALUED[name]}]", _join(word)) is not None
+                is_value = re.fullmatch(f"-[A-Za-z]*[{_VALUED[name]}]", join(word)) is not None
 
 
 def _list_printed(words: Sequence[Word]) -> Iterator[Word]:
     """Yield what may name variables for `printf`: nothing that stands behind the format."""
     before: str | None = None
     for index, word in enumerate(words):
-        text = _spell(word)
+        text = spell(word)
         if before == "-v" or (text is not None and text.startswith("-v")):
             yield word
         elif text is not None or _IN_FORMATS.search(_join_literal(word)):
             return
-        elif not _is_expansion(word):
+        elif has_pattern(word):
             yield word
         else:  # may be `-v`
             few = len(words) <= index + 2 or bool(_join_literal(word))
-            yield from (one for one in words[index + 1 :] if not few or _spell(one) is not None)
+            yield from (one for one in words[index + 1 :] if not few or spell(one) is not None)
             return
         before = text
 
 
 def _is_named(word: Word) -> bool:
     """Return True if a word names a variable, or is an option, as it is written."""
-    return _spell(word) is not None
+    return spell(word) is not None
 
 
 def _is_settled(word: Word) -> bool:
     return names_variable(word) or _is_named(word)
-
-
-def _is_expansion(word: Word) -> bool:
-    """Return True if nothing in a word is a pattern or in braces, but something is expanded."""
-    return _PATTERN.search(_join_bare(word)) is None
-
-
-def _spell(word: Word) -> str | None:
-    """Return the text of a word that is the same before and after expansion; None otherwise."""
-    literal = all(piece.kind in ("bare", "quoted") for piece in word.pieces)
-    return _join(word) if literal and _is_expansion(word) else None
 
 
 def names_variable(word: Word) -> bool:
@@ -177,7 +160,7 @@ def _join_path(word: Word, home: str) -> str:
 def _note_set(script: Script, words: Sequence[Word], name: str) -> None:
     """Note `read NAME`, `printf -vNAME`, `let NAME=1`: the values count as not known."""
     for word in words:
-        if match := _SETTING.match(_ATTACHED.sub("", _join(word))):
+        if match := _SETTING.match(_ATTACHED.sub("", join(word))):
             value = Word([Piece("unknown", "((")]) if name == "let" else None
             script.assign(match[1], value)
 
@@ -185,7 +168,7 @@ def _note_set(script: Script, words: Sequence[Word], name: str) -> None:
 def _note_declared(script: Script, words: Sequence[Word], *, lasts: bool) -> None:
     """Note the variables of a declaration; one in a function is gone behind it."""
     for word in words:
-        match = _SETTING.match(_join(word))
+        match = _SETTING.match(join(word))
         bare = word.pieces[0].text if word.pieces else ""
         if match is None:
             continue
@@ -200,7 +183,7 @@ def _note_declared(script: Script, words: Sequence[Word], *, lasts: bool) -> Non
 
 def _note_unset(script: Script, words: Sequence[Word]) -> Iterator[str]:
     for word in words:
-        text = _join(word)
+        text = join(word)
         if _NEEDED.fullmatch(text):
             yield f"without {text} other programs or settings are used"
         if not _is_named(word):
@@ -211,19 +194,11 @@ def _note_unset(script: Script, words: Sequence[Word]) -> Iterator[str]:
 
 def _note_evaluated(script: Script, words: Sequence[Word]) -> None:
     """Note the variables that a script in quotes sets in the same shell."""
-    text = " ".join(map(_join, words))
+    text = " ".join(map(join, words))
     for match in _EVALUATED.finditer(text):
         if match[1] in script.values:
             script.assign(match[1], Word([Piece("quoted", match[2] or match[3] or match[4] or "")]))
 
 
-def _join_bare(word: Word) -> str:
-    return "".join(piece.text for piece in word.pieces if piece.kind == "bare")
-
-
 def _join_literal(word: Word) -> str:
     return "".join(piece.text for piece in word.pieces if piece.kind in ("bare", "quoted"))
-
-
-def _join(word: Word) -> str:
-    return "".join(piece.text for piece in word.pieces)

@@ -184,6 +184,24 @@ def test_a_builtin_in_disguise_sets_variables_all_the_same(text: str) -> None:
     assert decide_shell(text, LISTING).verdict == "ask"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "builtin let 'x=a[$(./evil)]'; ls",
+        "builtin test -v 'a[$(./evil)]'; ls",
+        "command [ -v 'a[$(./evil)]' ]; ls",
+        "builtin printf -v 'a[$(./evil)]' x; ls",
+        "command export 'a[$(./evil)]=1'; ls",
+        "read y < f; builtin let x=y; ls",
+        'read y < f; builtin test -v "a[$y]"; ls',
+        'read y < f; builtin declare -a "x=$y"; ls',
+    ],
+)
+def test_what_a_builtin_in_disguise_evaluates_is_known_or_asked_about(text: str) -> None:
+    """A command in a subscript ran under a rule for `ls`."""
+    assert decide_shell(text, LISTING).verdict == "ask"
+
+
 def test_a_variable_that_is_set_in_disguise_is_not_known() -> None:
     for setter in ("builtin read X < f", "read {X,Y} < f", "printf {-v,X} ./evil"):
         assert decide_shell(f"X=ls; {setter}; $X", LISTING).verdict == "ask"
