@@ -110,10 +110,13 @@ class Fence:
         else:
             ruleset = self._keep_ruleset()
         try:
-            return spawn_bound(
-                lambda: landlock.enter(ruleset, self._build_filter(), OWN_CAPABILITIES),
-                start.spawn,
-            )
+            # Behind the filter, nobody sets a tag.
+            untagged = msgspec.structs.replace(start, tag=None)
+            with process_tracking.tagging(start.tag):
+                return spawn_bound(
+                    lambda: landlock.enter(ruleset, self._build_filter(), OWN_CAPABILITIES),
+                    untagged.spawn,
+                )
         finally:
             if start.opener:
                 os.close(ruleset)

@@ -73,6 +73,9 @@ async def fenced(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterato
         yield Fenced(bench, request.param, tmp_path / "out")
 
 
+SHARED_OBJECTS = (30, 65, 69, 70, 220, 242) if os.uname().machine == "x86_64" else ()
+"""shmat, semop, msgsnd, msgrcv, semtimedop and mq_timedsend."""
+
 every_backend = pytest.mark.parametrize("fenced", BACKENDS, indirect=True)
 
 
@@ -136,13 +139,62 @@ async def test_a_fenced_command_changes_no_file(fenced: Fenced, name: str) -> No
         'os.memfd_create("program")',
         'fcntl.ioctl(os.open("known.txt", os.O_RDONLY), 0x40087602, b"12345678")',  # its version
         'fcntl.ioctl(os.open("known.txt", os.O_RDONLY), 0x40806685, bytes(128))',  # verity
+        'fcntl.ioctl(os.open(".", os.O_RDONLY), 0x5000940E, bytes(1024))',  # a new subvolume
+        'fcntl.fcntl(os.open("known.txt", os.O_RDONLY), fcntl.F_SETLEASE, fcntl.F_UNLCK)',
+        "fcntl.fcntl(0, fcntl.F_SETOWN, os.getppid())",
+        "os.setpriority(os.PRIO_USER, 0, 0)",
+        "socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)",
+        "resource.prlimit(os.getpid(), resource.RLIMIT_NOFILE, (9, 9))",
+        *(f"call({number})" for number in SHARED_OBJECTS),
     ],
 )
 async def test_calls_that_the_file_system_does_not_check_are_refused(
     fenced: Fenced, call: str
 ) -> None:
-    text = await fenced.run(f"python3 -c 'import fcntl, os; {call}'")
+    (fenced.root / "call.py").write_text(
+        "import ctypes, fcntl, os, resource, socket\n"
+        "def call(number):\n"
+        "    if ctypes.CDLL(None, use_errno=True).syscall(number, 3, 0, 0, 0, 0) < 0:\n"
+        "        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))\n"
+        f"{call}\n"
+    )
+    text = await fenced.run("python3 - < call.py")
     assert "PermissionError: [Errno 1] Operation not permitted" in text
+
+
+@every_backend
+async def test_what_programs_need_of_such_calls_is_left_to_them(fenced: Fenced) -> None:
+    (fenced.root / "call.py").write_text(
+        "import fcntl, os, resource, socket, struct\n"
+        "one, two = socket.socketpair()\n"
+        "one.send(b'x')\n"
+        "print(two.recv(1))\n"
+        "print(socket.if_nameindex() != [])\n"
+        "print(struct.unpack('i', fcntl.ioctl(os.open('.', 0), 2, bytes(4)))[0] > 0)\n"
+        "resource.getrlimit(resource.RLIMIT_RTTIME)\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (99, 99))\n"
+        "fcntl.flock(os.open('known.txt', 0), fcntl.LOCK_SH)\n"
+    )
+    assert await fenced.run("python3 - < call.py") == "b'x'\nTrue\nTrue\n[0]"
+
+
+@every_backend
+async def test_a_command_cannot_hide_from_its_end(fenced: Fenced) -> None:
+    (fenced.root / "hide.py").write_text(
+        "import os, resource, time\n"
+        "if os.fork() == 0:\n"
+        "    os.setsid()\n"
+        "    try:\n"
+        "        resource.setrlimit(resource.RLIMIT_RTTIME, (1, 1))\n"
+        "    except (OSError, ValueError):\n"
+        "        pass\n"
+        "    for number in range(3):\n"
+        "        os.close(number)\n"
+        "    if os.fork() == 0:\n"
+        "        time.sleep(60)\n"
+    )
+    await fenced.run("python3 - < hide.py")
+    assert not processes_with(fenced.bench.session_id)
 
 
 @every_backend
@@ -240,6 +292,28 @@ async def test_a_fenced_command_connects_to_nothing(fenced: Fenced) -> None:
             server.accept()
         with pytest.raises(BlockingIOError):
             local.accept()
+
+
+@every_backend
+async def test_a_fenced_command_sends_no_datagram(fenced: Fenced) -> None:
+    (fenced.root / "send.py").write_text(
+        "import socket, sys\n"
+        "for name in ('socket', bytes(1) + b'trimtab-fence'):\n"
+        "    for kind in (socket.SOCK_DGRAM, socket.SOCK_RAW):\n"
+        "        try:\n"
+        "            socket.socketpair(socket.AF_UNIX, kind)[0].sendto(b'x', name)\n"
+        "        except OSError:\n"
+        "            pass\n"
+    )
+    paths = [str(fenced.root / "socket"), "\0trimtab-fence"]
+    receivers = [socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) for _ in paths]
+    for receiver, path in zip(receivers, paths, strict=True):
+        receiver.bind(path)
+        receiver.settimeout(0)
+    await fenced.run("python3 - < send.py")
+    for receiver in receivers:
+        with receiver, pytest.raises(BlockingIOError):
+            receiver.recv(1)
 
 
 @every_backend
