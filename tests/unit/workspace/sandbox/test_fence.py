@@ -20,6 +20,7 @@ from trimtab.workspace.sandbox.fence_policy import (
     build_fence_policy,
     list_except,
 )
+from trimtab.workspace.sandbox.fence_watch import Totals
 
 BACKENDS = [
     pytest.param(name, marks=pytest.mark.needs(name, "git")) for name in ("landlock", "bubblewrap")
@@ -38,7 +39,7 @@ class Fenced:
         (outside / "secret").write_text("s3cret\n")
         self.use()
 
-    def use(self, **changes: object) -> None:
+    def use(self, totals: Totals | None = None, **changes: object) -> None:
         given = {
             "cwd": str(self.root),
             "readable": (str(self.root),),
@@ -50,7 +51,7 @@ class Fenced:
         }
         policy = build_fence_policy(**given)  # type: ignore[arg-type]
         program = shutil.which("bwrap") or ""
-        self.bench.workspace.shells.fence = Fence(self.backend, policy, program)
+        self.bench.workspace.shells.fence = Fence(self.backend, policy, program, totals=totals)
 
     async def run(self, text: str, wait: float = 50) -> str:
         state = await self.bench.workspace.shells.execute(
@@ -375,6 +376,84 @@ async def test_memory_and_files_are_limited(fenced: Fenced) -> None:
     assert "MemoryError" in text
     text = await fenced.run('head -c 400M /dev/zero > "$TMPDIR/x"; stat -c %s "$TMPDIR/x"')
     assert "268435456" in text
+
+
+ALLOCATE = """
+import mmap, os
+for _ in range(3):
+    if os.fork() == 0:
+        block = mmap.mmap(-1, 150 << 20{flags})
+        for place in range(0, len(block), 4096):
+            block[place] = 1
+        signal.pause()
+os.wait()
+"""
+HIDE = """
+import os
+for number in range(20):
+    file = open(os.environ["TMPDIR"] + "/x", "wb")
+    os.unlink(file.name)
+    file.write(bytes(4 << 20))
+    file.flush()
+    os.dup(file.fileno())
+signal.pause()
+"""
+TAKEN = {
+    "private memory": (ALLOCATE.format(flags=", mmap.MAP_PRIVATE"), "200 MB of memory"),
+    "shared memory": (ALLOCATE.format(flags=""), "200 MB of memory"),
+    "open files that were removed": (HIDE, "32 MB or 500 files"),
+    "many files": (
+        "import os\nwhile True: open(os.environ['TMPDIR'] + '/' + os.urandom(8).hex(), 'w')",
+        "32 MB or 500 files",
+    ),
+}
+
+
+@every_backend
+@pytest.mark.parametrize("what", TAKEN)
+async def test_what_all_processes_take_together_is_limited(fenced: Fenced, what: str) -> None:
+    script, reason = TAKEN[what]
+    (fenced.root / "take.py").write_text(f"import signal\n{script}")
+    fenced.use(totals=Totals(memory=200 << 20, temp=32 << 20, files=500))
+    text = await fenced.run("timeout 40 python3 - < take.py")
+    assert "<stopped by the fence: " in text
+    assert f"more than {reason}>" in text
+    assert os.listdir(f"{fenced.bench.files}/temp") == []
+
+
+@every_backend
+async def test_what_processes_share_counts_once(fenced: Fenced) -> None:
+    (fenced.root / "share.py").write_text(
+        "import os, time\n"
+        "block = bytearray(b'x') * (120 << 20)\n"
+        "children = [os.fork() for _ in range(2)]\n"
+        "if all(children):\n"
+        "    time.sleep(0.3)\n"
+        "else:\n"
+        "    time.sleep(0.2)\n"
+    )
+    fenced.use(totals=Totals(memory=200 << 20))
+    assert await fenced.run("python3 - < share.py") == "[0]"
+
+
+@every_backend
+async def test_the_temp_folder_of_another_command_cannot_be_changed(fenced: Fenced) -> None:
+    temp = f"{fenced.bench.files}/temp"
+    wait = "for turn in {{1..500}}; do [ -e {} ] && break; sleep 0.01; done"
+    own = f'echo own > "$TMPDIR/x"; {wait.format("done")}; cat "$TMPDIR/x"'
+    other = asyncio.create_task(fenced.run(own))
+    there = wait.format(f"{temp}/*/x")
+    await fenced.run(f"{there}; echo other | tee {temp}/*/x > {temp}/kept; rm -f {temp}/*/x")
+    (fenced.root / "done").touch()
+    assert await other == "own\n[0]"
+    assert os.listdir(temp) == []
+
+
+@every_backend
+async def test_a_temp_folder_nested_without_end_is_removed(fenced: Fenced) -> None:
+    nest = "import os; os.chdir(os.environ['TMPDIR']); [(os.mkdir('d'), os.chdir('d')) for _ in %s]"
+    assert await fenced.run(f'python3 -c "{nest % "range(3000)"}"') == "[0]"
+    assert os.listdir(f"{fenced.bench.files}/temp") == []
 
 
 @every_backend
