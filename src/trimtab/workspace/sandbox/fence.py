@@ -45,6 +45,9 @@ TEMP = landlock.ALL & ~(1 | 1 << 6 | 1 << 9 | 1 << 11 | 1 << 15)
 CHANGES = TEMP & ~READ
 """What a command may do in its own temp folder, and not in those of others."""
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
+WITH_EFFECTS = ("/dev", "/sys/kernel/debug", "/sys/kernel/tracing")
+"""Not opened though everything may be read: disks hold denied files, terminals belong to people,
+and what reads a record of the kernel takes it from whoever waits for it."""
 
 LIMITS = (
     'ulimit -c "$1"; ulimit -f "$(($2 / 512))"; ulimit -t "$3"; '
@@ -137,7 +140,7 @@ class Fence:
 
     def _find_rules(self, terminals: Sequence[str]) -> list[tuple[str, int]]:
         policy = self.policy
-        readable, listed = list_except(policy.readable, policy.denied)
+        readable, listed = list_except(policy.readable, (*policy.denied, *WITH_EFFECTS))
         inside = [
             root
             for root in policy.untrusted

@@ -116,7 +116,7 @@ WRITES = {
     "attribute": "setfattr -n user.x -v y known.txt; chattr +d known.txt",
     "git": "git add -A; git commit --allow-empty -q -m two; git config a.b c; git gc -q",
     "python": 'python3 -c \'open("made", "w")\'',
-    "outside": "echo x > ../out/made; echo x > ../out/secret",
+    "outside": "echo x > {out}/made; echo x > {out}/secret",
     "shared memory": "echo x > /dev/shm/trimtab-fence; echo x > /tmp/trimtab-fence",
     "session": "echo x > {files}/made",
 }
@@ -126,7 +126,7 @@ WRITES = {
 @pytest.mark.parametrize("name", WRITES)
 async def test_a_fenced_command_changes_no_file(fenced: Fenced, name: str) -> None:
     before = shape(fenced.root), shape(fenced.outside)
-    await fenced.run(WRITES[name].format(files=fenced.bench.files))
+    await fenced.run(WRITES[name].format(files=fenced.bench.files, out=fenced.outside))
     assert (shape(fenced.root), shape(fenced.outside)) == before
     assert not os.path.exists("/dev/shm/trimtab-fence")
     assert not os.path.exists("/tmp/trimtab-fence")
@@ -245,18 +245,18 @@ async def test_a_fenced_command_executes_no_program_of_the_workspace(
 @pytest.mark.parametrize(
     "command",
     [
-        "cat ../out/secret",
+        "cat {out}/secret",
         "cat link",
         "cat *",
-        "grep -rs s3cret ..",
+        "grep -rs s3cret {out}",
         "cat /proc/{pid}/environ; cat /proc/{pid}/root/etc/shadow",
         "cat /etc/shadow",
-        "git --no-pager diff --no-index /dev/null ../out/secret",
+        "git --no-pager diff --no-index /dev/null {out}/secret",
     ],
 )
 async def test_a_fenced_command_reads_nothing_outside(fenced: Fenced, command: str) -> None:
     os.symlink(fenced.outside / "secret", fenced.root / "link")
-    text = await fenced.run(command.replace("{pid}", str(os.getpid())))
+    text = await fenced.run(command.format(pid=os.getpid(), out=fenced.outside))
     assert "s3cret" not in text
     assert "PATH=" not in text
     assert "root:" not in text
@@ -270,6 +270,18 @@ async def test_denied_files_cannot_be_read_but_new_ones_can(fenced: Fenced) -> N
     assert "known.txt" in await fenced.run("ls; cat known.txt")
     (fenced.root / "later.txt").write_text("later\n")
     assert "later\n" in await fenced.run("cat later.txt")
+
+
+@every_backend
+async def test_no_device_is_opened_even_if_everything_may_be_read(fenced: Fenced) -> None:
+    fenced.use(readable=("/",))
+    text = await fenced.run(
+        f"cat {fenced.outside}/secret; cat /dev/ptmx; cat /dev/kmsg; exec 3< /dev/ptmx"
+    )
+    assert text.startswith("s3cret\n")
+    assert text.count("/dev/ptmx: ") == 2
+    assert text.count("/dev/kmsg: ") == 1
+    assert "Input/output error" not in text
 
 
 CONNECT = "python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", {port}), 2)'"
@@ -342,7 +354,7 @@ async def test_what_older_kernels_do_not_check_is_refused_for_every_file(
     shells.fence = Fence("landlock", shells.fence.policy, version=version)
     before = shape(fenced.root)
     for text in WRITES.values():
-        await fenced.run(text.format(files=fenced.bench.files))
+        await fenced.run(text.format(files=fenced.bench.files, out=fenced.outside))
     assert shape(fenced.root) == before
     assert await fenced.run(f"kill -0 {os.getpid()} 2>/dev/null") == "[1]"
     assert await fenced.run('cat known.txt; echo x >> "$TMPDIR/x"') == "known\n[0]"
