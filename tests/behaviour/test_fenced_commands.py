@@ -148,6 +148,23 @@ async def test_files_that_rules_forbid_to_read_stay_closed_to_fenced_commands(
     assert "s3cret" not in "".join(texts(played.requests))
 
 
+@pytest.mark.parametrize("allow", [("shell(mv)", "write"), None])
+async def test_a_denied_file_stays_closed_under_the_names_it_is_given(
+    tmp_path: Path, allow: tuple[str, ...] | None
+) -> None:
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config/secret").write_text("s3cret")
+    os.link(tmp_path / "config/secret", tmp_path / "other")
+    permissions = PermissionOptions(
+        allow=allow or (), allow_all_tools=allow is None, deny=("read(config/secret)",)
+    )
+    move = "mv config moved"
+    played = await run(tmp_path, move, "cat m*/* o*", "ls *; cat other", permissions=permissions)
+    assert (tmp_path / "moved/secret").read_text() == "s3cret"
+    assert "Permission denied" in "".join(texts(played.requests))
+    assert "s3cret" not in "".join(texts(played.requests))
+
+
 async def test_the_temp_folder_of_fenced_commands_is_removed_with_the_session(
     tmp_path: Path,
 ) -> None:
