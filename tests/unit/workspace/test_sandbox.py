@@ -193,6 +193,17 @@ def test_looking_for_protected_names_takes_no_longer_than_it_may(tmp_path: Path)
         find_deeper(str(tmp_path), max_entries=0)
 
 
+def test_a_folder_put_in_the_place_of_another_is_read_again(tmp_path: Path) -> None:
+    (tmp_path / "a" / "empty").mkdir(parents=True)
+    (tmp_path / "b" / ".vscode").mkdir(parents=True)
+    assert find_deeper(str(tmp_path)) == [str(tmp_path / "b" / ".vscode")]
+    seen = (tmp_path / "a").stat().st_mtime_ns
+    (tmp_path / "a").rename(tmp_path / "c")
+    (tmp_path / "b").rename(tmp_path / "a")
+    os.utime(tmp_path / "a", ns=(seen, seen))
+    assert find_deeper(str(tmp_path)) == [str(tmp_path / "a" / ".vscode")]
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 async def test_git_works_in_the_sandbox(bench: Bench, backend: Backend) -> None:
     confine(bench, backend)
