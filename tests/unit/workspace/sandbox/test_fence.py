@@ -555,3 +555,18 @@ def test_the_profile_for_macos_denies_what_the_policy_denies() -> None:
     assert '(deny process-exec (subpath "/Users/a/work"))' in lines
     assert lines[-1] == r'(deny file-read* file-write* (subpath "/Users/a/work/\"secret\""))'
     assert "(deny network*)" in lines
+
+
+def test_the_profile_for_macos_keeps_devices_and_secrets_from_those_who_read_everything() -> None:
+    policy = FencePolicy(readable=("/",), programs=(), untrusted=("/usr/local/work",))
+    lines = seatbelt.build_profile(policy, "/tmp/x", ("/dev/ttys9",)).split("\n")
+    everything = lines.index('(allow file-read* (subpath "/"))')
+    secrets = next(line for line in lines if "/Library/Keychains" in line)
+    terminals = next(line for line in lines if "tty|" in line)
+    own = next(line for line in lines if '"/dev/ttys9"' in line)
+    assert everything < lines.index(secrets) < lines.index(terminals) < lines.index(own)
+    assert lines[lines.index('(deny process-exec (subpath "/usr/local/work"))') + 1] == (
+        '(allow file-read* file-write* (subpath "/tmp/x"))'
+    )
+    whole = FencePolicy(readable=(), programs=(), untrusted=("/",))
+    assert '(subpath "/usr")' in seatbelt.build_profile(whole, "/tmp/x", ()).split("deny proc")[1]
