@@ -4,6 +4,8 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from trimtab.agents.moved_files import MovedFiles
 from trimtab.contracts.events.session import SessionInfo
 from trimtab.contracts.permission import Policy, Rule
@@ -117,7 +119,12 @@ class SessionFence:
             self._rules = policy.deny
         denied = find_denied_reads(policy, self._moved.find())
         self._moved.follow(denied.paths)
-        return denied
+        if not denied.paths:
+            return denied
+        from trimtab.workspace.sandbox.mount_aliases import find_aliases
+
+        paths = dict.fromkeys((*denied.paths, *find_aliases(denied.paths)))
+        return msgspec.structs.replace(denied, paths=tuple(paths))
 
     def trusts(self, programs: Iterable[str], policy: Policy) -> bool:
         """Return True if PATH finds all these programs outside the workspace."""
