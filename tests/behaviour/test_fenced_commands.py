@@ -283,3 +283,28 @@ async def test_doctor_names_the_fence(cli: Cli) -> None:
     found = json.loads((await cli.run("doctor", "--json")).out)["findings"]
     (about,) = [finding for finding in found if finding["subject"] == "fence"]
     assert about["message"] == "commands that nobody approved run behind Landlock"
+
+
+class Late(Person):
+    """Approves once, and makes a file before."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__("approve-once")
+        self.path = path
+
+    async def __call__(self, request_id: str, request: Any) -> Answer:
+        self.path.write_text("s3cret")
+        return await super().__call__(request_id, request)
+
+
+@pytest.mark.parametrize("command", ["git diff", "python3 -c 'print(open(\".env\").read())'"])
+async def test_what_runs_outside_after_an_answer_does_not_read_denied_files(
+    tmp_path: Path, command: str
+) -> None:
+    plant_program(tmp_path, "touch made; cat .env")
+    person = Late(tmp_path / ".env")
+    permissions = PermissionOptions(deny=("read(.env)",))
+    played = await run(tmp_path, command, ask=person, permissions=permissions)
+    assert len(person.requests) == 1
+    assert (tmp_path / "made").exists() is (command == "git diff")
+    assert "s3cret" not in "".join(texts(played.requests))

@@ -181,10 +181,7 @@ class Permissions(Processor):
             if decision.rule is not None and pending.args.get("mode") == "async":
                 # Nobody waits for its end, so nobody would see that the fence stopped it.
                 decision = msgspec.structs.replace(decision, harmless=False)
-            if decision.harmless and decision.plain is None:
-                decision = self._prepare_fence(decision, pending, access)
-            if access.kind == "shell" and decision.verdict != "deny" and not decision.harmless:
-                decision = self._shield(decision)
+            decision = self._confine(decision, pending, access)
             if decision.verdict == "ask":
                 refusal = await self._question(run, pending, access, decision)
             elif decision.verdict == "deny":
@@ -235,6 +232,18 @@ class Permissions(Processor):
         held = msgspec.structs.replace(decision, harmless=True, plain=plain, rule=None)
         return self._require_fence(held, access)
 
+    def _confine(self, decision: Decision, pending: PendingCall, access: Access) -> Decision:
+        """Prepare what a command is to run in: the fence, or the shield."""
+        if decision.harmless and decision.plain is None:
+            decision = self._prepare_fence(decision, pending, access)
+        if access.kind != "shell" or decision.verdict == "deny":
+            return decision
+        if not decision.harmless:
+            return self._shield(decision)
+        if decision.plain is not None:
+            self.renew_shield()
+        return decision
+
     def _prepare_fence(self, decision: Decision, pending: PendingCall, access: Access) -> Decision:
         reading = self._standing.reading
         reading[id(self), pending.call.id] = self._find_granted(access)
@@ -257,12 +266,19 @@ class Permissions(Processor):
 
     def _shield(self, decision: Decision) -> Decision:
         """Keep what rules forbid to read from a command that may do anything else."""
-        if not any(rule.kind == "read" and rule.argument for rule in self.policy.deny):
-            return decision
-        problem = self.fence.shield(self.policy) if self.fence else "no shield was set up"
+        problem = self.renew_shield()
         if not problem or decision.verdict == "ask":
             return decision
         return Decision(verdict="ask", reason=f"{problem[:1].upper()}{problem[1:]}.")
+
+    def renew_shield(self) -> str:
+        """Find again what commands must be kept from: files may have come while a person was asked.
+
+        Returns why that is not possible, or an empty text.
+        """
+        if not any(rule.kind == "read" and rule.argument for rule in self.policy.deny):
+            return ""
+        return self.fence.shield(self.policy) if self.fence else "no shield was set up"
 
     def _put_behind_fence(
         self, run: Run, pending: PendingCall, access: Access, decision: Decision
@@ -483,6 +499,8 @@ class Permissions(Processor):
         if by_person and access.kind == "shell":
             self._count_question()
         if approved:
+            if access.kind == "shell":
+                self.renew_shield()
             return self._check_unchanged(request, pending)
         if answer.kind == "reject":
             said = f" They said: {answer.feedback}" if answer.feedback else ""
