@@ -24,7 +24,7 @@ TYPING = (0x5412, 0x541C)
 """TIOCSTI and TIOCLINUX inject input into the terminal of whoever started the command."""
 UNIX, INET, INET6, NETLINK = 1, 2, 10, 16
 ROUTES, SOCKETS = 0, 4
-"""What may be asked for through netlink sockets; others reach processes, too."""
+"""Protocols of netlink."""
 STREAM, PACKETS, TYPE = 1, 5, 0xF
 """The types of sockets whose pairs send to each other only, and the bits that hold the type."""
 
@@ -238,13 +238,12 @@ def assemble(
     program += when(CLONE[column], *refuse_bits(NAMESPACES))
     program += when(UNSHARE[column], *refuse_bits(NAMESPACES | NEW_TIME))
     program += when(IOCTL[column], *requests)
-    own = tuple(part for family in families if family != NETLINK for part in allow_word(family))
-    netlink = (instruction(LOAD, THIRD), *allow_word(ROUTES), *allow_word(SOCKETS))
     program += when(
         SOCKET[column],
         instruction(LOAD, FIRST),
-        *own,
-        *(when(NETLINK, *netlink, refuse(EPROTONOSUPPORT)) if NETLINK in families else ()),
+        # With sockets of files, a command has a network of its own.
+        *(limit_netlink() if NETLINK in families and UNIX not in families else ()),
+        *(part for family in families for part in allow_word(family)),
         refuse(EAFNOSUPPORT),
     )
     if UNIX not in families:
@@ -289,6 +288,12 @@ def allow_reading_requests() -> tuple[bytes, ...]:
         *(part for value in REQUEST_TYPES for part in allow_word(value)),
         refuse(EPERM),
     )
+
+
+def limit_netlink() -> tuple[bytes, ...]:
+    """Allow netlink sockets that ask about the network; others reach processes, too."""
+    allowed = (*allow_word(ROUTES), *allow_word(SOCKETS))
+    return when(NETLINK, instruction(LOAD, THIRD), *allowed, refuse(EPROTONOSUPPORT))
 
 
 def allow_connected_pairs() -> tuple[bytes, ...]:
