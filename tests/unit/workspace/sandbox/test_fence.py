@@ -434,6 +434,13 @@ async def test_what_all_processes_take_together_is_limited(fenced: Fenced, what:
 
 
 @every_backend
+async def test_the_kernel_ends_a_fenced_command_first_when_memory_runs_out(fenced: Fenced) -> None:
+    assert await fenced.run("cat /proc/self/oom_score_adj; (cat /proc/self/oom_score_adj)") == (
+        "1000\n1000\n[0]"
+    )
+
+
+@every_backend
 async def test_what_processes_share_counts_once(fenced: Fenced) -> None:
     (fenced.root / "share.py").write_text(
         "import os, time\n"
