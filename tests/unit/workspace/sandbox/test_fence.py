@@ -435,7 +435,9 @@ async def test_what_all_processes_take_together_is_limited(fenced: Fenced, what:
 
 @every_backend
 async def test_the_kernel_ends_a_fenced_command_first_when_memory_runs_out(fenced: Fenced) -> None:
-    assert await fenced.run("cat /proc/self/oom_score_adj; (cat /proc/self/oom_score_adj)") == (
+    read = "read score < /proc/self/oom_score_adj"
+    await_score = f"for turn in {{1..500}}; do {read}; ((score)) && break; sleep 0.01; done"
+    assert await fenced.run(f"{await_score}; echo $score; (cat /proc/self/oom_score_adj)") == (
         "1000\n1000\n[0]"
     )
 
