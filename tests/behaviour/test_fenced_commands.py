@@ -148,6 +148,23 @@ async def test_files_that_rules_forbid_to_read_stay_closed_to_fenced_commands(
     assert "s3cret" not in "".join(texts(played.requests))
 
 
+@pytest.mark.parametrize("allow", [("shell(mv)", "write"), None])
+async def test_a_denied_file_stays_closed_under_the_names_it_is_given(
+    tmp_path: Path, allow: tuple[str, ...] | None
+) -> None:
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config/secret").write_text("s3cret")
+    os.link(tmp_path / "config/secret", tmp_path / "other")
+    permissions = PermissionOptions(
+        allow=allow or (), allow_all_tools=allow is None, deny=("read(config/secret)",)
+    )
+    move = "mv config moved"
+    played = await run(tmp_path, move, "cat m*/* o*", "ls *; cat other", permissions=permissions)
+    assert (tmp_path / "moved/secret").read_text() == "s3cret"
+    assert "Permission denied" in "".join(texts(played.requests))
+    assert "s3cret" not in "".join(texts(played.requests))
+
+
 async def test_the_temp_folder_of_fenced_commands_is_removed_with_the_session(
     tmp_path: Path,
 ) -> None:
@@ -277,3 +294,28 @@ async def test_doctor_names_the_fence(cli: Cli) -> None:
     found = json.loads((await cli.run("doctor", "--json")).out)["findings"]
     (about,) = [finding for finding in found if finding["subject"] == "fence"]
     assert about["message"] == "commands that nobody approved run behind Landlock"
+
+
+class Late(Person):
+    """Approves once, and makes a file before."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__("approve-once")
+        self.path = path
+
+    async def __call__(self, request_id: str, request: Any) -> Answer:
+        self.path.write_text("s3cret")
+        return await super().__call__(request_id, request)
+
+
+@pytest.mark.parametrize("command", ["git diff", "python3 -c 'print(open(\".env\").read())'"])
+async def test_what_runs_outside_after_an_answer_does_not_read_denied_files(
+    tmp_path: Path, command: str
+) -> None:
+    plant_program(tmp_path, "touch made; cat .env")
+    person = Late(tmp_path / ".env")
+    permissions = PermissionOptions(deny=("read(.env)",))
+    played = await run(tmp_path, command, ask=person, permissions=permissions)
+    assert len(person.requests) == 1
+    assert (tmp_path / "made").exists() is (command == "git diff")
+    assert "s3cret" not in "".join(texts(played.requests))

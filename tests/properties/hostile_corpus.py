@@ -63,6 +63,7 @@ class Class(msgspec.Struct):
     lines: list[str]
     files: dict[str, str] = {}
     links: dict[str, str] = {}
+    hard_links: dict[str, str] = {}
     tool: dict[str, str] = {}
     tool_links: dict[str, str] = {}
     swaps: dict[str, str] = {}
@@ -140,6 +141,9 @@ class World:
             self._write(name, content)
         for name, content in self.given.tool.items():
             self._write(f"../tool/{name}", content)
+        for name, target in self.given.hard_links.items():
+            (self.work / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.work / name).hardlink_to(self.work / target)
 
     def _write(self, name: str, content: str) -> None:
         path = self.work / name

@@ -1,11 +1,14 @@
 """The fence of a session: detects what this machine can do, and follows the session's policy."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from trimtab.agents.moved_files import MovedFiles
 from trimtab.contracts.events.session import SessionInfo
-from trimtab.contracts.permission import Policy
+from trimtab.contracts.permission import Policy, Rule
 
 if TYPE_CHECKING:
     from trimtab.agents.setup import SessionSetup
@@ -33,6 +36,8 @@ class SessionFence:
         self._wanted = settings.fence if settings else "auto"
         self._found: FoundFence | None = None
         self._known: tuple[Policy, DeniedReads, DeniedReads] | None = None
+        self._moved = MovedFiles()
+        self._rules: Sequence[Rule] = ()
 
     @property
     def name(self) -> str:
@@ -51,7 +56,7 @@ class SessionFence:
 
     def prepare(self, policy: Policy) -> str:
         """Have fenced commands held to a policy; return why that is not possible, or nothing."""
-        from trimtab.permissions.denied_files import find_denied_reads, find_secrets
+        from trimtab.permissions.denied_files import find_secrets
         from trimtab.workspace.sandbox.fence import Fence
         from trimtab.workspace.sandbox.fence_policy import build_fence_policy
 
@@ -59,7 +64,7 @@ class SessionFence:
         if found.backend is None:
             return self.find_problem()
         shells = self._workspace.shells
-        denied = find_denied_reads(policy)
+        denied = self._find_denied(policy)
         if denied.problem:
             return denied.problem
         granted = find_secrets(policy)
@@ -84,11 +89,10 @@ class SessionFence:
 
     def shield(self, policy: Policy) -> str:
         """Keep what rules forbid to read from every command; return why that is not possible."""
-        from trimtab.permissions.denied_files import find_denied_reads
         from trimtab.workspace.sandbox.shield import Shield, detect_shield
 
         shells = self._workspace.shells
-        denied = find_denied_reads(policy)
+        denied = self._find_denied(policy)
         if denied.problem or not denied.paths:
             shells.shield = None
             return denied.problem
@@ -105,6 +109,22 @@ class SessionFence:
             self._session.emit(SessionInfo(info_type="sandbox", message=message))
         shells.shield = Shield(found.backend, denied.paths, found.program)
         return ""
+
+    def _find_denied(self, policy: Policy) -> "DeniedReads":
+        """Find what must not be read, also under names that commands gave it since."""
+        from trimtab.permissions.denied_files import find_denied_reads
+
+        if policy.deny != self._rules:
+            self._moved.forget()
+            self._rules = policy.deny
+        denied = find_denied_reads(policy, self._moved.find())
+        self._moved.follow(denied.paths)
+        if not denied.paths:
+            return denied
+        from trimtab.workspace.sandbox.mount_aliases import find_aliases
+
+        paths = dict.fromkeys((*denied.paths, *find_aliases(denied.paths)))
+        return msgspec.structs.replace(denied, paths=tuple(paths))
 
     def trusts(self, programs: Iterable[str], policy: Policy) -> bool:
         """Return True if PATH finds all these programs outside the workspace."""

@@ -17,6 +17,7 @@ from trimtab.permissions.paths import (
     is_in_home,
     is_inside,
     is_own_file,
+    is_pipe,
     refuse_special,
 )
 from trimtab.permissions.plain import find_plain_programs
@@ -430,6 +431,9 @@ def _belongs_to_git(analysis: Analysis) -> bool:
 
 
 def _judge_reads(analysis: Analysis, policy: Policy) -> Decision | None:
+    if path := next(filter(is_pipe, _expand(analysis, analysis.reads)), ""):
+        reason = f"{path} is a FIFO: what is read from it is gone for other programs."
+        return Decision(verdict="ask", reason=reason)
     if policy.allow_all_paths:
         return None
     path = next(find_outside(analysis, analysis.reads, policy), "")

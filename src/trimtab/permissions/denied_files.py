@@ -2,8 +2,11 @@
 
 import os
 import re
+import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
 
 import msgspec
 
@@ -40,13 +43,18 @@ def denies_some_reads(rule: Rule) -> bool:
     return rule.kind == "read" and rule.argument is not None
 
 
-def find_denied_reads(policy: Policy) -> DeniedReads:
-    """Search the folders of a policy for everything that its rules keep from being read."""
+def find_denied_reads(policy: Policy, moved: Iterable[str] = ()) -> DeniedReads:
+    """Search the folders of a policy for everything that its rules keep from being read.
+
+    `moved` are the present names of files that the rules kept before; further names of a file (hard
+    links) count, too.
+    """
     rules = [rule for rule in policy.deny if denies_some_reads(rule)]
     if not rules:
         return DeniedReads(paths=(), roots=policy.roots)
     named, _ = _compile(rules, policy.cwd)
-    denied, roots = [path for path in named if os.path.lexists(path)], [resolve(policy.cwd)]
+    denied = [path for path in (*named, *moved) if os.path.lexists(path)]
+    roots = [resolve(policy.cwd)]
     roots += [root for root in policy.roots if not _is_below(root, roots[0])]
     # Many files come and go in the temp folder: fenced commands do not read it then.
     roots = [root for root in roots if root != policy.temp]
@@ -54,6 +62,12 @@ def find_denied_reads(policy: Policy) -> DeniedReads:
         here = search(root, rules, policy.cwd)
         if not here.complete:
             problem = f"{root} is too large to find all files that rules keep from being read"
+            return DeniedReads(paths=(), roots=(), problem=problem)
+        denied += here.found
+    for root in roots if (linked := find_linked(denied)) else ():
+        here = find_names(root, linked)
+        if not here.complete:
+            problem = f"{root} is too large to find all names of files that must not be read"
             return DeniedReads(paths=(), roots=(), problem=problem)
         denied += here.found
     return DeniedReads(paths=tuple(dict.fromkeys(denied)), roots=tuple(roots))
@@ -99,6 +113,37 @@ def search(
     return DeniedFiles(tuple(dict.fromkeys(found)), complete=complete)
 
 
+def find_linked(paths: Iterable[str]) -> set[tuple[int, int]]:
+    """Return the identities of those files that have more than one name."""
+    found = set()
+    for path in paths:
+        with suppress(OSError):
+            about = os.stat(path)
+            if stat.S_ISREG(about.st_mode) and about.st_nlink > 1:
+                found.add((about.st_dev, about.st_ino))
+    return found
+
+
+def find_names(folder: str, wanted: AbstractSet[tuple[int, int]]) -> DeniedFiles:
+    """Return the names in a folder of the files with these identities."""
+    inodes = {inode for _, inode in wanted}
+    found: list[str] = []
+    deadline, count = time.monotonic() + MAX_SECONDS, 0
+    folders = [resolve(folder)]
+    while folders:
+        if count > MAX_ENTRIES or time.monotonic() > deadline:
+            return DeniedFiles(tuple(found), complete=False)
+        with suppress(OSError), os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                count += 1
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+                elif entry.inode() in inodes:
+                    about = entry.stat(follow_symlinks=False)
+                    found += [entry.path] if (about.st_dev, about.st_ino) in wanted else []
+    return DeniedFiles(tuple(found))
+
+
 def _test_names(folder: str) -> Callable[[str], bool]:
     """Return a test for the names of secrets; what is below one is not looked at, so names do."""
     return lambda path: path != folder and is_secret(os.path.basename(path))
@@ -128,12 +173,7 @@ def _walk(place: str, is_denied: Callable[[str], bool], found: list[str]) -> Ite
         if is_denied(path):
             found.append(path)
             continue
-        try:
-            with os.scandir(path) as entries:
-                inner = list(entries)
-        except OSError:  # a file, or not ours to read
-            continue
-        for entry in inner:
+        for entry in list_entries(path, found):
             if entry.is_symlink():
                 yield entry.path
                 if is_denied(entry.path) or is_denied(resolve(entry.path)):
@@ -145,6 +185,22 @@ def _walk(place: str, is_denied: Callable[[str], bool], found: list[str]) -> Ite
                 yield entry.path
                 if is_denied(entry.path):
                     found.append(entry.path)
+
+
+def list_entries(path: str, found: list[str]) -> list[os.DirEntry[str]]:
+    """Return what is in a folder; one of ours that is closed to us is denied as a whole.
+
+    The search cannot see into it, but a command may open it first.
+    """
+    try:
+        with os.scandir(path) as entries:
+            return list(entries)
+    except PermissionError:
+        with suppress(OSError):
+            found += [path] if os.stat(path).st_uid == os.geteuid() else []
+    except OSError:  # a file, or gone
+        pass
+    return []
 
 
 def _compile(rules: Sequence[Rule], cwd: str) -> tuple[list[str], list[Callable[[str], bool]]]:

@@ -7,6 +7,8 @@ from typing import Literal
 
 import msgspec
 
+from trimtab.contracts.permission import Policy
+from trimtab.permissions.decide_shell import find_rule
 from trimtab.permissions.paths import is_inside
 from trimtab.permissions.shell.verdict.analysis import Analysis
 
@@ -73,17 +75,19 @@ def describe(attempts: Sequence[Attempt]) -> str:
     return f"{words} and {len(attempts) - 3} more" if len(attempts) > 3 else words
 
 
-def contradicts(attempts: Sequence[Attempt], analysis: Analysis, cwd: str) -> bool:
-    """Return True if a command that surely only reads tried to do anything else.
+def may_leave(attempts: Sequence[Attempt], analysis: Analysis, policy: Policy) -> bool:
+    """Return True if a rule that allows a line means what the fence kept it from.
 
+    A rule for a part of it does not, if the line surely only reads and tried to do anything else.
     What it runs may be a program that it names by a path.
     """
-    if any(found.doubtful for found in analysis.commands):
-        return False
-    named = {os.path.realpath(place) for found in analysis.commands for place in found.places}
+    named = all(find_rule(found, policy) is not None for found in analysis.commands)
+    if named or any(found.doubtful for found in analysis.commands):
+        return True
+    places = {os.path.realpath(place) for found in analysis.commands for place in found.places}
     programs = [attempt.target for attempt in attempts if attempt.effect == "run"]
-    return any(attempt.effect in ("write", "signal") for attempt in attempts) or any(
-        os.path.realpath(os.path.join(cwd, program)) not in named for program in programs
+    return not any(attempt.effect in ("write", "signal") for attempt in attempts) and all(
+        os.path.realpath(os.path.join(policy.cwd, program)) in places for program in programs
     )
 
 

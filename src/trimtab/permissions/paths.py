@@ -92,6 +92,14 @@ def has_other_names(path: str) -> bool:
     return stat.S_ISREG(found.st_mode) and found.st_nlink > 1
 
 
+def is_pipe(path: str) -> bool:
+    """Return True for a FIFO in a folder, which gives everything to one reader only."""
+    try:
+        return not path.startswith("/proc/") and stat.S_ISFIFO(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        return False
+
+
 def _is_protected(path: str) -> bool:
     from trimtab.contracts.protected import AGENT_FOLDERS, NAMES, TAILS
 

@@ -181,10 +181,7 @@ class Permissions(Processor):
             if decision.rule is not None and pending.args.get("mode") == "async":
                 # Nobody waits for its end, so nobody would see that the fence stopped it.
                 decision = msgspec.structs.replace(decision, harmless=False)
-            if decision.harmless and decision.plain is None:
-                decision = self._prepare_fence(decision, pending, access)
-            if access.kind == "shell" and decision.verdict != "deny" and not decision.harmless:
-                decision = self._shield(decision)
+            decision = self._confine(decision, pending, access)
             if decision.verdict == "ask":
                 refusal = await self._question(run, pending, access, decision)
             elif decision.verdict == "deny":
@@ -235,6 +232,18 @@ class Permissions(Processor):
         held = msgspec.structs.replace(decision, harmless=True, plain=plain, rule=None)
         return self._require_fence(held, access)
 
+    def _confine(self, decision: Decision, pending: PendingCall, access: Access) -> Decision:
+        """Prepare what a command is to run in: the fence, or the shield."""
+        if decision.harmless and decision.plain is None:
+            decision = self._prepare_fence(decision, pending, access)
+        if access.kind != "shell" or decision.verdict == "deny":
+            return decision
+        if not decision.harmless:
+            return self._shield(decision)
+        if decision.plain is not None:
+            self.renew_shield()
+        return decision
+
     def _prepare_fence(self, decision: Decision, pending: PendingCall, access: Access) -> Decision:
         reading = self._standing.reading
         reading[id(self), pending.call.id] = self._find_granted(access)
@@ -257,12 +266,19 @@ class Permissions(Processor):
 
     def _shield(self, decision: Decision) -> Decision:
         """Keep what rules forbid to read from a command that may do anything else."""
-        if not any(rule.kind == "read" and rule.argument for rule in self.policy.deny):
-            return decision
-        problem = self.fence.shield(self.policy) if self.fence else "no shield was set up"
+        problem = self.renew_shield()
         if not problem or decision.verdict == "ask":
             return decision
         return Decision(verdict="ask", reason=f"{problem[:1].upper()}{problem[1:]}.")
+
+    def renew_shield(self) -> str:
+        """Find again what commands must be kept from: files may have come while a person was asked.
+
+        Returns why that is not possible, or an empty text.
+        """
+        if not any(rule.kind == "read" and rule.argument for rule in self.policy.deny):
+            return ""
+        return self.fence.shield(self.policy) if self.fence else "no shield was set up"
 
     def _put_behind_fence(
         self, run: Run, pending: PendingCall, access: Access, decision: Decision
@@ -273,20 +289,17 @@ class Permissions(Processor):
         If part of it has no rule, and it tried what it seemed not to do, a person is asked.
         """
         from trimtab.permissions.assess import read_script
-        from trimtab.permissions.decide_shell import find_rule
-        from trimtab.permissions.fence_stops import Attempt, contradicts, describe, find_attempts
+        from trimtab.permissions.fence_stops import Attempt, describe, find_attempts, may_leave
         from trimtab.permissions.fenced_tool import FencedTool
 
         call_id, policy = pending.call.id, self.policy
+        analysis = read_script(access.target, policy, access.interpreter)
 
         def find(output: str, exit_code: int) -> Sequence[Attempt]:
             readable = (*policy.roots, *policy.readable, *self._find_granted(access))
             readable = ("/",) if policy.allow_all_paths else readable
-            analysis = read_script(access.target, policy, access.interpreter)
-            # Of programs that are not known to only read, an error in a pipe counts as well.
-            tried = not analysis.doubts and any(found.doubtful for found in analysis.commands)
-            code = exit_code or int(tried)
-            return find_attempts(output, code, analysis.programs, policy.cwd, readable)
+            failed = exit_code or int(analysis.is_trial)  # then an error in a pipe counts, too
+            return find_attempts(output, failed, analysis.programs, policy.cwd, readable)
 
         async def ask(attempts: Sequence[Attempt]) -> ToolResult:
             reason = f"It would {describe(attempts)}, which it may not do without a permission."
@@ -294,10 +307,7 @@ class Permissions(Processor):
                 return ToolResult(text=f"Permission denied: {reason}", kind="denied")
             self.fenced.discard(call_id)
             outside = Decision(verdict="ask", reason=reason)
-            analysis = read_script(access.target, policy, access.interpreter)
-            named = all(find_rule(found, policy) is not None for found in analysis.commands)
-            may = named or not contradicts(attempts, analysis, policy.cwd)
-            if decision.rule is not None and may:
+            if decision.rule is not None and may_leave(attempts, analysis, policy):
                 outside = self._shield(msgspec.structs.replace(decision, harmless=False))
             if outside.verdict == "ask":
                 refusal = await self._question(run, pending, access, outside, warning=reason)
@@ -488,6 +498,8 @@ class Permissions(Processor):
         if by_person and access.kind == "shell":
             self._count_question()
         if approved:
+            if access.kind == "shell":
+                self.renew_shield()
             return self._check_unchanged(request, pending)
         if answer.kind == "reject":
             said = f" They said: {answer.feedback}" if answer.feedback else ""

@@ -100,6 +100,8 @@ class SandboxBypass(Processor):
         if answer is None or not answer.kind.startswith("approve"):
             return msgspec.structs.replace(result, text=result.text + NOTE)
         self.released.add(pending.call.id)
+        if self._permissions is not None:
+            self._permissions.renew_shield()
         try:
             outside = await pending.tool.run(pending.args, run.tool_context(pending.call.id))
             return msgspec.structs.replace(outside, sandboxed=False)

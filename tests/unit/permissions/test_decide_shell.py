@@ -1,5 +1,6 @@
 """What is decided about commands under one policy after another, with the reason people read."""
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -493,3 +494,17 @@ def test_reading_a_whole_folder_by_a_rule_needs_the_fence() -> None:
         assert decision.reason.endswith("secrets, which only the fence keeps from a command.")
         assert decision.verdict == "ask"
     assert decide_shell("cp /usr/share/nothing-there b", policy).verdict == "allow"
+
+
+@pytest.mark.parametrize(
+    "command", ["cat pipe", "head -1 < pipe", "wc -l p*", "cat link", "cat a pipe"]
+)
+def test_a_fifo_is_not_read_without_a_question(tmp_path: Path, command: str) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "a").touch()
+    (tmp_path / "link").symlink_to("pipe")
+    policy = msgspec.structs.replace(POLICY, cwd=str(tmp_path), roots=(str(tmp_path),))
+    decision = decide_shell(command, policy)
+    assert decision.verdict == "ask"
+    assert "is a FIFO" in decision.reason
+    assert decide_shell("cat a /dev/null; cat < a; cat <(ls)", policy).verdict == "allow"

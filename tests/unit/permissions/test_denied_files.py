@@ -1,5 +1,6 @@
 """The files that rules keep from being read, found on disk."""
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -189,3 +190,25 @@ def test_the_clock_is_looked_at_from_time_to_time_in_a_large_folder(tmp_path: Pa
     assert search(str(tmp_path), rules("read(.env)"), str(tmp_path), max_seconds=60.0).complete
     late = search(str(tmp_path), rules("read(.env)"), str(tmp_path), max_seconds=0.0)
     assert not late.complete
+
+
+def test_other_names_of_a_denied_file_are_denied_too(place: Path) -> None:
+    (place / "keys/hard").hardlink_to(place / ".env")
+    (place / "free").hardlink_to(place / "a/plain.txt")
+    (place / "link2").symlink_to("keys/hard")
+    policy = msgspec.structs.replace(
+        POLICY, cwd=str(place), roots=(str(place),), deny=rules(f"read({place}/.env)")
+    )
+    denied = find_denied_reads(policy)
+    assert sorted(denied.paths) == [str(place / ".env"), str(place / "keys/hard")]
+    moved = find_denied_reads(policy, [str(place / "a/plain.txt")])
+    assert str(place / "free") in moved.paths
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root can look into every folder")
+def test_a_folder_of_ours_that_is_closed_to_us_is_denied_as_a_whole(place: Path) -> None:
+    (place / "a").chmod(0)
+    try:
+        assert found(place, "read(.env)") == [".env", "a", "link"]
+    finally:
+        (place / "a").chmod(0o700)

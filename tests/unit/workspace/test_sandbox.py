@@ -193,6 +193,17 @@ def test_looking_for_protected_names_takes_no_longer_than_it_may(tmp_path: Path)
         find_deeper(str(tmp_path), max_entries=0)
 
 
+def test_a_folder_put_in_the_place_of_another_is_read_again(tmp_path: Path) -> None:
+    (tmp_path / "a" / "empty").mkdir(parents=True)
+    (tmp_path / "b" / ".vscode").mkdir(parents=True)
+    assert find_deeper(str(tmp_path)) == [str(tmp_path / "b" / ".vscode")]
+    seen = (tmp_path / "a").stat().st_mtime_ns
+    (tmp_path / "a").rename(tmp_path / "c")
+    (tmp_path / "b").rename(tmp_path / "a")
+    os.utime(tmp_path / "a", ns=(seen, seen))
+    assert find_deeper(str(tmp_path)) == [str(tmp_path / "a" / ".vscode")]
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 async def test_git_works_in_the_sandbox(bench: Bench, backend: Backend) -> None:
     confine(bench, backend)
@@ -234,6 +245,40 @@ def test_the_repository_of_a_linked_worktree_is_found_with_its_main_one(tmp_path
     assert found is not None
     assert found.common == str(main / ".git")
     assert found.folder == str(main / ".git" / "worktrees" / "linked")
+
+
+def test_a_repository_elsewhere_counts_if_it_leads_back(tmp_path: Path) -> None:
+    main, sub, apart = tmp_path / "main", tmp_path / "main/sub", tmp_path / "apart"
+    for folder in (main, apart):
+        folder.mkdir()
+    git(main, "init", "-q")
+    git(main, "commit", "-qm", "x", "--allow-empty")
+    git(main, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(main), "sub")
+    git(apart, "init", "-q", "--separate-git-dir", str(tmp_path / "apart.git"))
+    for folder, kept in ((sub, main / ".git/modules/sub"), (apart, tmp_path / "apart.git")):
+        found = find_git(str(folder))
+        assert found is not None
+        assert found.folder == found.common == str(kept)
+
+
+def test_a_workspace_cannot_name_a_folder_of_its_choice_as_its_repository(tmp_path: Path) -> None:
+    work, keys, other = (tmp_path / name for name in ("work", "keys", "other"))
+    for folder in (work, keys, other):
+        folder.mkdir()
+    git(other, "init", "-q")
+    git(other, "init", "-q", "--bare", str(tmp_path / "bare.git"))
+    for target in (keys, other / ".git", tmp_path / "bare.git"):
+        (work / ".git").write_text(f"gitdir: {target}\n")
+        assert find_git(str(work)) is None
+        (work / ".git").unlink()
+        (work / ".git").symlink_to(target)
+        assert find_git(str(work)) is None
+        (work / ".git").unlink()
+    (work / "own").mkdir()
+    (work / ".git").write_text("gitdir: own\n")
+    (work / "own/gitdir").write_text(str(work / ".git"))
+    (work / "own/commondir").write_text(str(other / ".git"))
+    assert find_git(str(work)) is None
 
 
 def test_start_up_files_are_protected_in_a_home_only(

@@ -10,7 +10,13 @@ import msgspec
 
 from trimtab.workspace.sandbox.deeper import find_deeper, find_modules
 from trimtab.workspace.sandbox.mounts import NO_DEVICES, NO_SET_ID, READ_ONLY, MountNamespace
-from trimtab.workspace.sandbox.policy import GIT_PARTS, SandboxPolicy, find_git, find_protected
+from trimtab.workspace.sandbox.policy import (
+    GIT_PARTS,
+    SandboxPolicy,
+    find_git,
+    find_protected,
+    read_settings,
+)
 from trimtab.workspace.sandbox.policy import existing as existing_ones
 
 ROOT_MAY = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID")
@@ -166,16 +172,11 @@ def protect(made: Frame, root: str) -> None:
 
 def find_hooks_folder(git: str, root: str) -> str:
     """Return the folder that `core.hooksPath` names, if it is in the workspace."""
-    try:
-        with open(os.path.join(git, "config"), encoding="utf-8", errors="surrogateescape") as file:
-            settings = [line.partition("=") for line in file]
-    except OSError:
+    value = read_settings(git).get("hookspath")
+    if value is None:
         return ""
-    for name, _, value in reversed(settings):
-        if name.strip().lower() == "hookspath":
-            path = os.path.normpath(os.path.join(root, value.strip().strip('"')))
-            return path if path.startswith(root + os.sep) else ""
-    return ""
+    path = os.path.normpath(os.path.join(root, value))
+    return path if path.startswith(root + os.sep) else ""
 
 
 def keep(made: Frame, paths: Iterable[str]) -> None:

@@ -19,7 +19,7 @@ _FOLDERS = frozenset(folder for folder, _ in TAILS)
 class Listing(msgspec.Struct, frozen=True):
     """The entries of a folder that matter, as of its last change."""
 
-    changed: int
+    changed: tuple[int, ...]
     folders: tuple[str, ...]
     """Folders to search."""
     repositories: tuple[str, ...]
@@ -55,9 +55,11 @@ def find_deeper(root: str, max_entries: int = MAX_FOLDERS) -> list[str]:
 
 def read_listing(folder: str) -> Listing:
     try:
-        changed = os.stat(folder).st_mtime_ns
+        about = os.stat(folder)
     except OSError:  # gone
-        return Listing(0, (), (), ())
+        return Listing((), (), (), ())
+    # Commands may set the other time, and put one folder in the place of another.
+    changed = about.st_dev, about.st_ino, about.st_ctime_ns
     known = _listings.get(folder)
     if known is not None and known.changed == changed:
         return known
@@ -67,7 +69,7 @@ def read_listing(folder: str) -> Listing:
     return listing
 
 
-def list_folder(folder: str, changed: int) -> Listing:
+def list_folder(folder: str, changed: tuple[int, ...]) -> Listing:
     folders: list[str] = []
     repositories: list[str] = []
     protected: list[str] = []

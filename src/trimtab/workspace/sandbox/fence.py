@@ -5,14 +5,11 @@ they do no harm. A fenced command reads what the policy allows, executes program
 of the person's tools, writes to a temp folder of its own, and has no network.
 """
 
-import asyncio
 import os
 import resource
-import shutil
 import signal
 import stat
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Literal
@@ -27,19 +24,17 @@ from trimtab.workspace.sandbox.fence_policy import (
     list_except,
     read_only_environment,
 )
+from trimtab.workspace.sandbox.fence_watch import Totals, Watch, end_first
 from trimtab.workspace.sandbox.prepared_mounts import PreparedMounts
+from trimtab.workspace.sandbox.temp_folder import remove_folder
 
 FenceBackend = Literal["landlock", "bubblewrap", "seatbelt"]
 
-MAX_PROCESSES = 256
 MAX_BYTES = 4 << 30
 """Bytes of private memory for each process."""
 MAX_FILE = 256 << 20
 """Bytes of a file in the temp folder."""
 MAX_CPU_SECONDS = 300
-MAX_SECONDS = 600.0
-CHECK_SECONDS = 0.01
-"""Seconds between two looks at the number of tasks on the machine."""
 OWN_CAPABILITIES = 0b110
 """Root still reads files of other users: DAC_OVERRIDE and DAC_READ_SEARCH."""
 READ, EXECUTE, READ_DIRECTORY = 0b1100, 0b1101, 0b1000
@@ -47,7 +42,12 @@ DEVICE = 0b110 | 1 << 14 | 1 << 15
 """Read, write, truncate and control a device."""
 TEMP = landlock.ALL & ~(1 | 1 << 6 | 1 << 9 | 1 << 11 | 1 << 15)
 """Everything but to execute, to make devices or sockets, and to control devices."""
+CHANGES = TEMP & ~READ
+"""What a command may do in its own temp folder, and not in those of others."""
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
+WITH_EFFECTS = ("/dev", "/sys/kernel/debug", "/sys/kernel/tracing")
+"""Not opened though everything may be read: disks hold denied files, terminals belong to people,
+and what reads a record of the kernel takes it from whoever waits for it."""
 
 LIMITS = (
     'ulimit -c "$1"; ulimit -f "$(($2 / 512))"; ulimit -t "$3"; '
@@ -66,11 +66,13 @@ class Fence:
         policy: FencePolicy,
         program: str = "",
         version: int | None = None,
+        totals: Totals | None = None,
     ) -> None:
         """`version` is that of Landlock to be used, at most the kernel's."""
         self.backend = backend
         self.policy = policy
         self._program = program
+        self._totals = totals or Totals()
         self._version = landlock.find_version() if version is None else version
         self._ruleset = -1
         self._listed: dict[str, int] = {}
@@ -85,13 +87,13 @@ class Fence:
         try:
             pid = self._spawn(start, temp)
         except BaseException:
-            shutil.rmtree(temp, ignore_errors=True)
+            remove_folder(temp)
             raise
-        watch = Watch(pid, start)
+        watch = Watch(pid, start, temp, self._totals)
 
         def ended() -> None:
             watch.stop()
-            shutil.rmtree(temp, ignore_errors=True)
+            remove_folder(temp)
 
         return pid, ended
 
@@ -102,19 +104,27 @@ class Fence:
         if self.backend == "seatbelt":
             profile = seatbelt.build_profile(self.policy, temp, start.opener[-1:])
             return start.spawn([self._program, "-p", profile])
-        return self._bind(start)
+        pid = self._bind(start, temp)
+        end_first(pid)
+        return pid
 
-    def _bind(self, start: Start) -> int:
+    def _bind(self, start: Start, temp: str) -> int:
         if start.opener:  # a terminal of its own, which no other command may open
             ruleset = landlock.build_ruleset(self._find_rules(start.opener[-1:]), self._version)
         else:
             ruleset = self._keep_ruleset()
+        own = landlock.build_ruleset([(temp, TEMP), ("/dev", DEVICE)], self._version, CHANGES)
+
+        def confine() -> None:
+            landlock.enter_ruleset(own)
+            landlock.enter(ruleset, self._build_filter(), OWN_CAPABILITIES)
+
         try:
-            return spawn_bound(
-                lambda: landlock.enter(ruleset, self._build_filter(), OWN_CAPABILITIES),
-                start.spawn,
-            )
+            # Behind the filter, nobody sets a tag.
+            with process_tracking.tagging(start.tag):
+                return spawn_bound(confine, msgspec.structs.replace(start, tag=None).spawn)
         finally:
+            os.close(own)
             if start.opener:
                 os.close(ruleset)
 
@@ -130,7 +140,7 @@ class Fence:
 
     def _find_rules(self, terminals: Sequence[str]) -> list[tuple[str, int]]:
         policy = self.policy
-        readable, listed = list_except(policy.readable, policy.denied)
+        readable, listed = list_except(policy.readable, (*policy.denied, *WITH_EFFECTS))
         inside = [
             root
             for root in policy.untrusted
@@ -161,7 +171,7 @@ class Fence:
         if self._mounts.serves(self._program) and not start.opener:
             with suppress(OSError):  # not in a container without that right
                 self._mounts.prepare()
-                argv = self._mounts.list_arguments()
+                argv = self._mounts.list_arguments(temp)
                 return spawn_bound(self._mounts.enter, lambda: self._start_wrapped(start, argv))
         return self._start_wrapped(start, fence_bubblewrap.list_arguments(self.policy, temp))
 
@@ -177,6 +187,7 @@ class Fence:
             prefix = [self._program, "--args", str(reading), "--"]
             limited = may_limit(self._program)
             pid = start.spawn([*prefix, *(() if limited else limit_prefix())], [reading, filter_fd])
+            end_first(pid)
             try:
                 if limited:
                     limit(pid)
@@ -198,46 +209,7 @@ class Fence:
             self._ruleset = -1
 
     def remove_temp(self) -> None:
-        shutil.rmtree(self.policy.temp, ignore_errors=True)
-
-
-class Watch:
-    """Ends a command that starts too many processes or runs for too long."""
-
-    def __init__(self, pid: int, start: Start) -> None:
-        self._pid = pid
-        self._tag = start.tag
-        self._say = start.say
-        self._until = time.monotonic() + MAX_SECONDS
-        self._many = False
-        self._task: asyncio.Task[None] | None = None
-        with suppress(RuntimeError):  # without an event loop nobody could be told
-            self._timer = asyncio.get_running_loop().call_later(CHECK_SECONDS, self._check)
-
-    def stop(self) -> None:
-        with suppress(AttributeError):
-            self._timer.cancel()
-
-    def _check(self) -> None:
-        reason, began = "", time.monotonic()
-        # Numbers are used again when they run out, so what was seen once is kept.
-        self._many = self._many or not 0 <= find_newest() - self._pid < MAX_PROCESSES
-        if self._many and self._count() > MAX_PROCESSES:
-            reason = f"it started more than {MAX_PROCESSES} processes"
-        elif time.monotonic() > self._until:
-            reason = f"it ran for more than {MAX_SECONDS / 60:g} minutes"
-        loop = asyncio.get_running_loop()
-        if not reason:
-            pause = max(CHECK_SECONDS, 10 * (time.monotonic() - began))
-            self._timer = loop.call_later(pause, self._check)
-            return
-        if self._say is not None:
-            self._say(f"<stopped by the fence: {reason}>\n")
-        process_tracking.send(-self._pid, signal.SIGKILL)
-        self._task = loop.create_task(process_tracking.end(self._tag, self._pid))
-
-    def _count(self) -> int:
-        return len(process_tracking.processes_of(self._tag, self._pid))
+        remove_folder(self.policy.temp)
 
 
 def list_limits() -> dict[int, int]:
@@ -275,7 +247,7 @@ def find_process_limit() -> int:
     The kernel counts all tasks of a user; there are at most as many as on the whole machine. It
     does not hold root to such a limit, so the number is watched, too.
     """
-    return (count_tasks() or 4096) + MAX_PROCESSES
+    return (count_tasks() or 4096) + Totals().processes
 
 
 def count_tasks() -> int:
@@ -283,15 +255,6 @@ def count_tasks() -> int:
     try:
         with open("/proc/loadavg", "rb") as file:
             return int(file.read().split()[3].partition(b"/")[2])
-    except (OSError, ValueError, IndexError):
-        return 0
-
-
-def find_newest() -> int:
-    """Return the id of the process or thread that was started last, 0 if it is not known."""
-    try:
-        with open("/proc/loadavg", "rb") as file:
-            return int(file.read().split()[4])
     except (OSError, ValueError, IndexError):
         return 0
 

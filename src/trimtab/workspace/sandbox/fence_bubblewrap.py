@@ -8,7 +8,6 @@ import os
 from collections.abc import Sequence
 from functools import lru_cache
 
-from trimtab.workspace.sandbox.bubblewrap import mount_proc
 from trimtab.workspace.sandbox.fence_policy import FencePolicy, is_below
 from trimtab.workspace.sandbox.watched_secrets import WatchedSecrets
 
@@ -29,6 +28,7 @@ DEVICE_LINKS = {
 }
 SYSTEM_PARTS = ("/sys/block", "/sys/class", "/sys/devices")
 """What is shown of /sys: the rest may have many mounts in it, and each takes its time."""
+SHOW_PROCESSES = ("--proc", "/proc", "--remount-ro", "/proc")
 LINKS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 
 
@@ -44,7 +44,7 @@ def list_arguments(policy: FencePolicy, temp: str) -> list[str]:
         argv += ["--dev-bind", path, path]
     for target, path in (*list_links(policy), *((to, path) for path, to in DEVICE_LINKS.items())):
         argv += ["--symlink", target, path]
-    argv += ["--remount-ro", "/dev", *mount_proc(), "--bind", temp, temp]
+    argv += ["--remount-ro", "/dev", *SHOW_PROCESSES, "--bind", temp, temp]
     for path in policy.denied:
         argv += cover(path)
     return [*argv, "--remount-ro", "/"]

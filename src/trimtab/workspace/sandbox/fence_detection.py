@@ -27,9 +27,16 @@ echo x >> "$TMPDIR/x" || exit 11
 ( : > {inside}/text ) 2>/dev/null && exit 13
 cat {outside}/secret >/dev/null 2>&1 && exit 14
 chmod 600 {inside}/text 2>/dev/null && exit 15
-{execute}exit 0
+rm -f {inside}/spare 2>/dev/null
+[ -e {inside}/spare ] || exit 17
+mkdir {inside}/made 2>/dev/null && exit 12
+{more}exit 0
 """
-EXECUTE = "{inside}/program 2>/dev/null && exit 16\n"
+BY_PLACE = """{inside}/program 2>/dev/null && exit 16
+kill -0 {pid} 2>/dev/null && exit 18
+"""
+"""Bubblewrap has no mounts from which nothing is executed (what runs there is confined, too), and
+gives processes other numbers."""
 ESCAPES = {
     10: "a command cannot read the workspace",
     11: "a command cannot write its temp folder",
@@ -38,6 +45,8 @@ ESCAPES = {
     14: "a command can read files outside",
     15: "a command can change the mode of files",
     16: "a command can execute programs of the workspace",
+    17: "a command can remove files",
+    18: "a command can send signals to other processes",
 }
 
 
@@ -97,9 +106,8 @@ def find_escape(backend: FenceBackend, program: str, path: str) -> str:
             env={"PATH": path},
             temp=os.path.join(folder, "temp"),
         )
-        # Bubblewrap has no mounts from which nothing is executed; what runs there is confined, too.
-        execute = "" if backend == "bubblewrap" else EXECUTE.format(inside=inside)
-        script = TRIAL.format(inside=inside, outside=outside, execute=execute)
+        more = "" if backend == "bubblewrap" else BY_PLACE.format(inside=inside, pid=os.getpid())
+        script = TRIAL.format(inside=inside, outside=outside, more=more)
         errors = os.open(os.path.join(folder, "errors"), os.O_RDWR | os.O_CREAT, 0o600)
         null = os.open(os.devnull, os.O_RDWR)
         try:
@@ -133,7 +141,7 @@ def make_trial(folder: str) -> tuple[str, str]:
     inside, outside = os.path.join(folder, "in"), os.path.join(folder, "out")
     for path in (inside, outside):
         os.mkdir(path)
-    for path in (os.path.join(inside, "text"), os.path.join(outside, "secret")):
+    for path in (f"{inside}/text", f"{inside}/spare", f"{outside}/secret"):
         with open(path, "w", encoding="utf-8") as file:
             file.write("text\n")
     program = os.path.join(inside, "program")

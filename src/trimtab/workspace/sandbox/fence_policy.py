@@ -32,8 +32,10 @@ SETTINGS = (
     *("gai.conf", "shells", "magic", "magic.mime", "mime.types", "inputrc", "bash.bashrc"),
     *("profile", "environment", "DIR_COLORS", "issue", "machine-id", "papersize", "pki/tls/certs"),
     *("ssl/certs", "ssl/openssl.cnf", "ssl/cert.pem", "pki/ca-trust", "ca-certificates"),
-    *("crypto-policies", "dpkg", "apt", "rpm", "yum.repos.d", "fonts", "java", "python3"),
+    *("crypto-policies", "dpkg", "rpm", "yum.repos.d", "fonts", "java", "python3"),
     *("python3.11", "python3.12", "python3.13", "perl", "php", "npmrc", "manpath.config"),
+    *("apt/apt.conf", "apt/apt.conf.d", "apt/sources.list", "apt/sources.list.d", "apt/keyrings"),
+    *("apt/preferences", "apt/preferences.d", "apt/trusted.gpg", "apt/trusted.gpg.d"),
     *("mtab", "fstab", "sysctl.conf", "security/limits.conf", "wgetrc", "vdpau_wrapper.cfg"),
 )
 """Entries of /etc that programs read at their start, without those that hold secrets."""

@@ -53,7 +53,11 @@ class GitFolder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_git(start: str) -> GitFolder | None:
-    """Return the repository that a directory belongs to."""
+    """Return the repository that a directory belongs to.
+
+    A `.git` that leads elsewhere counts only if what is there leads back: commands may read that
+    folder, and write it in the sandbox, so it must not be one that a foreign workspace names.
+    """
     folder = os.path.realpath(start)
     while not os.path.lexists(marker := os.path.join(folder, ".git")):
         parent = os.path.dirname(folder)
@@ -61,13 +65,41 @@ def find_git(start: str) -> GitFolder | None:
             return None
         folder = parent
     if os.path.isdir(marker):
-        marker = os.path.realpath(marker)
-        return GitFolder(folder=marker, common=marker)
-    own = os.path.normpath(os.path.join(folder, read_line(marker).removeprefix("gitdir:").strip()))
-    if not os.path.isdir(own):
-        return None
-    common = os.path.join(own, read_line(os.path.join(own, "commondir")) or ".")
-    return GitFolder(folder=own, common=os.path.realpath(common))
+        own = os.path.realpath(marker)
+        found = GitFolder(folder=own, common=own)
+    else:
+        named = read_line(marker).removeprefix("gitdir:").strip()
+        own = os.path.realpath(os.path.join(folder, named))
+        common = os.path.join(own, read_line(os.path.join(own, "commondir")) or ".")
+        found = GitFolder(folder=own, common=os.path.realpath(common))
+    return found if os.path.isdir(own) and leads_back(found, folder) else None
+
+
+def leads_back(git: GitFolder, folder: str) -> bool:
+    """Return True if a repository is inside the folder that names it, or names the folder itself.
+
+    One that was made with `--separate-git-dir` names no folder; it has a name of its own.
+    """
+    if git.common != git.folder:
+        back = os.path.join(git.folder, read_line(os.path.join(git.folder, "gitdir")))
+        is_worktree = os.path.dirname(git.folder) == os.path.join(git.common, "worktrees")
+        return is_worktree and os.path.realpath(back) == os.path.join(folder, ".git")
+    if git.folder.startswith(folder.rstrip("/") + "/"):
+        return True
+    settings = read_settings(git.folder)
+    if worktree := settings.get("worktree", ""):
+        return os.path.realpath(os.path.join(git.folder, worktree)) == folder
+    return settings.get("bare") == "false" and os.path.basename(git.folder) != ".git"
+
+
+def read_settings(git: str) -> dict[str, str]:
+    """Return the settings of a repository by the last part of their names."""
+    try:
+        with open(os.path.join(git, "config"), encoding="utf-8", errors="surrogateescape") as file:
+            pairs = [line.partition("=") for line in file]
+    except OSError:
+        return {}
+    return {name.strip().lower(): value.strip().strip('"') for name, _, value in pairs}
 
 
 def read_line(path: str) -> str:

@@ -9,12 +9,12 @@ import stat
 import tempfile
 from collections.abc import Sequence
 
-from trimtab.workspace.sandbox.bubblewrap import mount_proc
 from trimtab.workspace.sandbox.confinement import run_apart
 from trimtab.workspace.sandbox.fence_bubblewrap import (
     DEVICE_LINKS,
     DEVICES,
     SETTINGS,
+    SHOW_PROCESSES,
     list_links,
     list_parts,
     list_rights,
@@ -49,9 +49,10 @@ class PreparedMounts:
         shown = any(is_below(program, part) for part in self._parts)
         return os.geteuid() == 0 and "/" not in self._parts and shown
 
-    def list_arguments(self) -> list[str]:
+    def list_arguments(self, temp: str) -> list[str]:
         """Return bubblewrap's arguments for a command that is started here."""
-        return [*list_rights(), "--dev-bind", "/", "/", *mount_proc()]
+        own = ("--remount-ro", self._policy.temp, "--bind", temp, temp)
+        return [*list_rights(), "--dev-bind", "/", "/", *SHOW_PROCESSES, *own]
 
     def prepare(self) -> None:
         """Make the mounts if there are none yet, or if they no longer fit. Raises `OSError`."""

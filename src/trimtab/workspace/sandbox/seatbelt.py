@@ -1,8 +1,9 @@
 """A profile for `sandbox-exec` of macOS that makes it a fence."""
 
+import os
 from collections.abc import Sequence
 
-from trimtab.workspace.sandbox.fence_policy import FencePolicy
+from trimtab.workspace.sandbox.fence_policy import FencePolicy, is_below
 
 PROGRAM = "/usr/bin/sandbox-exec"
 SYSTEM = (
@@ -10,6 +11,13 @@ SYSTEM = (
     *("/private/var/select", "/dev", "/Applications/Xcode.app", "/opt/homebrew"),
 )
 PROGRAMS = ("/System", "/Library", "/usr", "/bin", "/sbin", "/Applications/Xcode.app")
+UNREADABLE = (
+    *("/Library/Keychains", "/private/etc/master.passwd", "/private/etc/sudoers"),
+    *("/private/var/db/dslocal", "/private/var/db/sudo", "/private/var/db/TCC"),
+)
+"""Parts of the system that hold secrets, which root may read."""
+DEVICES_OF_OTHERS = r'(deny file-read* (regex #"^/dev/(r?disk|tty|pty|ptmx|bpf|cu)"))'
+"""Disks hold denied files, and terminals belong to people."""
 BASE = """(version 1)
 (deny default)
 (import "system.sb")
@@ -26,12 +34,16 @@ def build_profile(policy: FencePolicy, temp: str, terminals: Sequence[str]) -> s
     lines = [
         BASE,
         allow("file-read*", readable),
+        rule("deny", "file-read*", UNREADABLE),
+        DEVICES_OF_OTHERS,
         allow("process-exec", (*PROGRAMS, *policy.programs)),
     ]
     if policy.untrusted:
         lines.append(rule("deny", "process-exec", policy.untrusted))
-        lines.append(allow("process-exec", PROGRAMS))
-    lines.append(allow("file-read* file-write*", (temp,)))
+        # Programs of the system in a workspace that holds all of it (`/`).
+        above = [path for path in PROGRAMS if any(is_below(path, top) for top in policy.untrusted)]
+        lines += [allow("process-exec", above)] if above else []
+    lines.append(allow("file-read* file-write*", (os.path.realpath(temp),)))
     devices = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom", "/dev/tty", *terminals)
     lines.append(f"(allow file-read* file-write* {' '.join(map(literal, devices))})")
     if policy.denied:

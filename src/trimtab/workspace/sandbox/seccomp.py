@@ -9,9 +9,11 @@ import struct
 from collections.abc import Mapping, Sequence
 
 LOAD, JUMP_EQUAL, JUMP_GREATER_EQUAL, JUMP_SET, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+AND = 0x54
 ALLOW, ERRNO = 0x7FFF0000, 0x00050000
-EPERM, ENOSYS, EAFNOSUPPORT = 1, 38, 97
+EPERM, ENOSYS, EPROTONOSUPPORT, EAFNOSUPPORT = 1, 38, 93, 97
 NUMBER, ARCHITECTURE, FIRST, SECOND, THIRD = 0, 4, 16, 24, 32
+UPPER_HALF = 4
 """Offsets in `struct seccomp_data`; of an argument, the lower half is tested."""
 
 X32 = 0x40000000
@@ -21,6 +23,10 @@ NEW_TIME = 0x80
 TYPING = (0x5412, 0x541C)
 """TIOCSTI and TIOCLINUX inject input into the terminal of whoever started the command."""
 UNIX, INET, INET6, NETLINK = 1, 2, 10, 16
+ROUTES, SOCKETS = 0, 4
+"""Protocols of netlink."""
+STREAM, PACKETS, TYPE = 1, 5, 0xF
+"""The types of sockets whose pairs send to each other only, and the bits that hold the type."""
 
 MACHINES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
 """The kernel's constant for an architecture, and the column of its call numbers."""
@@ -72,6 +78,7 @@ REFUSED = {
     "adjtimex": (159, 171),
 }
 CLONE, CLONE3, UNSHARE, IOCTL, SOCKET = (56, 220), (435, 435), (272, 97), (16, 29), (41, 198)
+SOCKET_PAIR = (53, 199)
 
 NONE = -1
 """Stands for a call that an architecture does not have."""
@@ -108,8 +115,17 @@ SHARED_OBJECTS = {
     "msgctl": (71, 187),
     "mq_open": (240, 180),
     "mq_unlink": (241, 181),
+    "shmat": (30, 196),
+    "semop": (65, 193),
+    "semtimedop": (220, 192),
+    "msgsnd": (69, 189),
+    "msgrcv": (70, 188),
+    "mq_timedsend": (242, 182),
+    "mq_timedreceive": (243, 183),
+    "mq_notify": (244, 184),
+    "mq_getsetattr": (245, 185),
 }
-"""Calls that create or remove objects of the kernel that outlive a command."""
+"""Calls for objects of the kernel that outlive a command, and that other programs use."""
 SIGNALS = {
     "kill": (62, 129),
     "tkill": (200, 130),
@@ -125,19 +141,30 @@ ON_PROCESSES = {
     "sched_setattr": (314, 274),
     "migrate_pages": (256, 238),
     "move_pages": (279, 239),
-    "prlimit64": (302, 261),
 }
 """Calls whose first argument is a process; 0 is the caller."""
 TRUNCATION = {"truncate": (76, 45), "creat": (85, NONE)}
 OPEN, OPENAT2, O_WRITING, O_TRUNC = ((2, NONE), (257, 56)), 437, 0b11, 0o1000
 """`open` and `openat`, whose flags are in the second and the third argument."""
 SET_PRIORITY, SET_IO_PRIORITY = (141, 140), (251, 30)
-"""Their second argument is a process; 0 is the caller."""
-FILE_FLAGS = (0x40086602, 0x40046602, 0x401C5820, 0x40087602, 0x40047602, 0x40806685, 0x800C6613)
-"""FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR, FS_IOC_SETVERSION, FS_IOC_ENABLE_VERITY and
-FS_IOC_SET_ENCRYPTION_POLICY, the first and the third with their forms for 32 bits: they change a
-file that is open for reading."""
-MEMORY_FILES = {"memfd_create": (319, 279)}
+"""Their second argument is a process or a group; 0 is the caller's, if the first is not a user."""
+PRIORITY_OF_USER, IO_PRIORITY_OF_USER = 2, 3
+SET_LIMIT, PROCESS_LIMIT, TAG_LIMIT = (160, 164), (302, 261), 15
+"""The time-out of real-time tasks tells a command's processes from others (process_tracking)."""
+CONTROL_FILE = (72, 25)
+FILE_CONTROLS = (8, 10, 15, 1024, 1026, 1036, 1040)
+"""F_SETOWN, F_SETSIG and F_SETOWN_EX have signals sent to any process; F_SETLEASE, F_NOTIFY,
+F_SET_RW_HINT and F_SETDELEG act on other users of a file."""
+REQUEST_TYPE, REQUEST_TYPES = 0xFF00, (0x5400, 0xB700, 0xFF00)
+"""The bits of an ioctl request for its type; those for terminals, namespaces and processes."""
+FILE_REQUESTS = (
+    *(0x2, 0xC020660B, 0x80086601, 0x80046601, 0x801C581F, 0x80087601, 0x80047601),
+    *(0xC0046686, 0xC0286687, 0x81009431, 0x80111500),
+)
+"""FIGETBSZ, FS_IOC_FIEMAP, FS_IOC_GETFLAGS, FS_IOC_FSGETXATTR, FS_IOC_GETVERSION, those for verity,
+the label and the identity: they read. Others change a file that is open for reading, or a folder's
+entries past the checks of Landlock."""
+MEMORY_FILES = {"memfd_create": (319, 279), "memfd_secret": (447, 447)}
 """Files that no folder holds, so Landlock lets programs in them be executed."""
 
 
@@ -148,7 +175,7 @@ def is_supported() -> bool:
 
 def build_filter(families: Sequence[int]) -> bytes:
     """Return the filter, which allows sockets of these families only. Raises `KeyError`."""
-    return assemble(families, REFUSED, TYPING, ())
+    return assemble(families, REFUSED, refuse_words(SECOND, TYPING), ())
 
 
 def build_fence_filter(*, refuse_signals: bool, refuse_truncation: bool) -> bytes:
@@ -163,8 +190,11 @@ def build_fence_filter(*, refuse_signals: bool, refuse_truncation: bool) -> byte
         refused |= SIGNALS
     own_only = [
         *(part for call in ON_PROCESSES.values() for part in refuse_others(call[column], FIRST)),
-        *refuse_others(SET_PRIORITY[column], SECOND),
-        *refuse_others(SET_IO_PRIORITY[column], SECOND),
+        *refuse_user(SET_PRIORITY[column], PRIORITY_OF_USER),
+        *refuse_user(SET_IO_PRIORITY[column], IO_PRIORITY_OF_USER),
+        *when(SET_LIMIT[column], *refuse_words(FIRST, (TAG_LIMIT,))),
+        *when(PROCESS_LIMIT[column], *keep_tag()),
+        *when(CONTROL_FILE[column], *refuse_words(SECOND, FILE_CONTROLS)),
     ]
     if refuse_truncation:
         refused |= TRUNCATION
@@ -180,16 +210,16 @@ def build_fence_filter(*, refuse_signals: bool, refuse_truncation: bool) -> byte
                     instruction(RETURN, ALLOW),
                 )
         own_only += when(OPENAT2, refuse(ENOSYS))
-    return assemble((NETLINK,), refused, (*TYPING, *FILE_FLAGS), own_only)
+    return assemble((NETLINK,), refused, allow_reading_requests(), own_only)
 
 
 def assemble(
     families: Sequence[int],
     refused: Mapping[str, tuple[int, int]],
-    requests: Sequence[int],
+    requests: Sequence[bytes],
     more: Sequence[bytes],
 ) -> bytes:
-    """Return the filter; `requests` are the refused ioctl requests."""
+    """Return the filter; `requests` are the instructions for ioctl."""
     architecture, column = MACHINES[os.uname().machine]
     program = [
         instruction(LOAD, ARCHITECTURE),
@@ -207,18 +237,17 @@ def assemble(
     program += more
     program += when(CLONE[column], *refuse_bits(NAMESPACES))
     program += when(UNSHARE[column], *refuse_bits(NAMESPACES | NEW_TIME))
-    program += when(
-        IOCTL[column],
-        instruction(LOAD, SECOND),
-        *(part for request in requests for part in when(request, refuse(EPERM))),
-        instruction(RETURN, ALLOW),
-    )
+    program += when(IOCTL[column], *requests)
     program += when(
         SOCKET[column],
         instruction(LOAD, FIRST),
-        *(part for family in families for part in when(family, instruction(RETURN, ALLOW))),
+        # With sockets of files, a command has a network of its own.
+        *(limit_netlink() if NETLINK in families and UNIX not in families else ()),
+        *(part for family in families for part in allow_word(family)),
         refuse(EAFNOSUPPORT),
     )
+    if UNIX not in families:
+        program += when(SOCKET_PAIR[column], *allow_connected_pairs())
     program.append(instruction(RETURN, ALLOW))
     return b"".join(program)
 
@@ -236,10 +265,85 @@ def when(value: int, *then: bytes) -> tuple[bytes, ...]:
     return instruction(JUMP_EQUAL, value, 0, len(then)), *then
 
 
+def allow_word(value: int) -> tuple[bytes, ...]:
+    return when(value, instruction(RETURN, ALLOW))
+
+
+def refuse_words(argument: int, values: Sequence[int]) -> tuple[bytes, ...]:
+    """Refuse a call whose argument is one of the values, allow it otherwise."""
+    return (
+        instruction(LOAD, argument),
+        *(part for value in values for part in when(value, refuse(EPERM))),
+        instruction(RETURN, ALLOW),
+    )
+
+
+def allow_reading_requests() -> tuple[bytes, ...]:
+    """Allow ioctl requests that change nothing but a command's own terminal."""
+    return (
+        instruction(LOAD, SECOND),
+        *(part for value in TYPING for part in when(value, refuse(EPERM))),
+        *(part for value in FILE_REQUESTS for part in allow_word(value)),
+        instruction(AND, REQUEST_TYPE),
+        *(part for value in REQUEST_TYPES for part in allow_word(value)),
+        refuse(EPERM),
+    )
+
+
+def limit_netlink() -> tuple[bytes, ...]:
+    """Allow netlink sockets that ask about the network; others reach processes, too."""
+    allowed = (*allow_word(ROUTES), *allow_word(SOCKETS))
+    return when(NETLINK, instruction(LOAD, THIRD), *allowed, refuse(EPROTONOSUPPORT))
+
+
+def allow_connected_pairs() -> tuple[bytes, ...]:
+    """Allow pairs of sockets that reach no other socket; datagrams may have any address."""
+    return (
+        instruction(LOAD, FIRST),
+        instruction(JUMP_EQUAL, UNIX, 1, 0),
+        refuse(EAFNOSUPPORT),
+        instruction(LOAD, SECOND),
+        instruction(AND, TYPE),
+        *allow_word(STREAM),
+        *allow_word(PACKETS),
+        refuse(EPERM),
+    )
+
+
+def keep_tag() -> tuple[bytes, ...]:
+    """Allow a process to read and lower its own limits, but for the one that is its tag."""
+    return (
+        instruction(LOAD, FIRST),
+        instruction(JUMP_EQUAL, 0, 1, 0),
+        refuse(EPERM),
+        instruction(LOAD, SECOND),
+        instruction(JUMP_EQUAL, TAG_LIMIT, 1, 0),
+        instruction(RETURN, ALLOW),
+        # Without new limits, at no address, the call only reads.
+        instruction(LOAD, THIRD),
+        instruction(JUMP_EQUAL, 0, 1, 0),
+        refuse(EPERM),
+        instruction(LOAD, THIRD + UPPER_HALF),
+        *allow_word(0),
+        refuse(EPERM),
+    )
+
+
+def refuse_user(call: int, user: int) -> tuple[bytes, ...]:
+    """Refuse a call for other processes than the caller and its group; `user` is for a user's."""
+    return when(
+        call,
+        instruction(LOAD, FIRST),
+        *when(user, refuse(EPERM)),
+        instruction(LOAD, SECOND),
+        *allow_word(0),
+        refuse(EPERM),
+    )
+
+
 def refuse_others(call: int, argument: int) -> tuple[bytes, ...]:
     """Refuse a call for another process than the caller."""
-    own = when(0, instruction(RETURN, ALLOW))
-    return when(call, instruction(LOAD, argument), *own, refuse(EPERM))
+    return when(call, instruction(LOAD, argument), *allow_word(0), refuse(EPERM))
 
 
 def refuse_bits(bits: int) -> tuple[bytes, ...]:

@@ -20,6 +20,7 @@ from trimtab.workspace.sandbox.fence_policy import (
     build_fence_policy,
     list_except,
 )
+from trimtab.workspace.sandbox.fence_watch import Totals
 
 BACKENDS = [
     pytest.param(name, marks=pytest.mark.needs(name, "git")) for name in ("landlock", "bubblewrap")
@@ -38,7 +39,7 @@ class Fenced:
         (outside / "secret").write_text("s3cret\n")
         self.use()
 
-    def use(self, **changes: object) -> None:
+    def use(self, totals: Totals | None = None, **changes: object) -> None:
         given = {
             "cwd": str(self.root),
             "readable": (str(self.root),),
@@ -50,7 +51,7 @@ class Fenced:
         }
         policy = build_fence_policy(**given)  # type: ignore[arg-type]
         program = shutil.which("bwrap") or ""
-        self.bench.workspace.shells.fence = Fence(self.backend, policy, program)
+        self.bench.workspace.shells.fence = Fence(self.backend, policy, program, totals=totals)
 
     async def run(self, text: str, wait: float = 50) -> str:
         state = await self.bench.workspace.shells.execute(
@@ -72,6 +73,9 @@ async def fenced(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterato
         git(bench.root, "commit", "-q", "-m", "one")
         yield Fenced(bench, request.param, tmp_path / "out")
 
+
+SHARED_OBJECTS = (30, 65, 69, 70, 220, 242) if os.uname().machine == "x86_64" else ()
+"""shmat, semop, msgsnd, msgrcv, semtimedop and mq_timedsend."""
 
 every_backend = pytest.mark.parametrize("fenced", BACKENDS, indirect=True)
 
@@ -112,7 +116,7 @@ WRITES = {
     "attribute": "setfattr -n user.x -v y known.txt; chattr +d known.txt",
     "git": "git add -A; git commit --allow-empty -q -m two; git config a.b c; git gc -q",
     "python": 'python3 -c \'open("made", "w")\'',
-    "outside": "echo x > ../out/made; echo x > ../out/secret",
+    "outside": "echo x > {out}/made; echo x > {out}/secret",
     "shared memory": "echo x > /dev/shm/trimtab-fence; echo x > /tmp/trimtab-fence",
     "session": "echo x > {files}/made",
 }
@@ -122,7 +126,7 @@ WRITES = {
 @pytest.mark.parametrize("name", WRITES)
 async def test_a_fenced_command_changes_no_file(fenced: Fenced, name: str) -> None:
     before = shape(fenced.root), shape(fenced.outside)
-    await fenced.run(WRITES[name].format(files=fenced.bench.files))
+    await fenced.run(WRITES[name].format(files=fenced.bench.files, out=fenced.outside))
     assert (shape(fenced.root), shape(fenced.outside)) == before
     assert not os.path.exists("/dev/shm/trimtab-fence")
     assert not os.path.exists("/tmp/trimtab-fence")
@@ -136,13 +140,62 @@ async def test_a_fenced_command_changes_no_file(fenced: Fenced, name: str) -> No
         'os.memfd_create("program")',
         'fcntl.ioctl(os.open("known.txt", os.O_RDONLY), 0x40087602, b"12345678")',  # its version
         'fcntl.ioctl(os.open("known.txt", os.O_RDONLY), 0x40806685, bytes(128))',  # verity
+        'fcntl.ioctl(os.open(".", os.O_RDONLY), 0x5000940E, bytes(1024))',  # a new subvolume
+        'fcntl.fcntl(os.open("known.txt", os.O_RDONLY), fcntl.F_SETLEASE, fcntl.F_UNLCK)',
+        "fcntl.fcntl(0, fcntl.F_SETOWN, os.getppid())",
+        "os.setpriority(os.PRIO_USER, 0, 0)",
+        "socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)",
+        "resource.prlimit(os.getpid(), resource.RLIMIT_NOFILE, (9, 9))",
+        *(f"call({number})" for number in SHARED_OBJECTS),
     ],
 )
 async def test_calls_that_the_file_system_does_not_check_are_refused(
     fenced: Fenced, call: str
 ) -> None:
-    text = await fenced.run(f"python3 -c 'import fcntl, os; {call}'")
+    (fenced.root / "call.py").write_text(
+        "import ctypes, fcntl, os, resource, socket\n"
+        "def call(number):\n"
+        "    if ctypes.CDLL(None, use_errno=True).syscall(number, 3, 0, 0, 0, 0) < 0:\n"
+        "        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))\n"
+        f"{call}\n"
+    )
+    text = await fenced.run("python3 - < call.py")
     assert "PermissionError: [Errno 1] Operation not permitted" in text
+
+
+@every_backend
+async def test_what_programs_need_of_such_calls_is_left_to_them(fenced: Fenced) -> None:
+    (fenced.root / "call.py").write_text(
+        "import fcntl, os, resource, socket, struct\n"
+        "one, two = socket.socketpair()\n"
+        "one.send(b'x')\n"
+        "print(two.recv(1))\n"
+        "print(socket.if_nameindex() != [])\n"
+        "print(struct.unpack('i', fcntl.ioctl(os.open('.', 0), 2, bytes(4)))[0] > 0)\n"
+        "resource.getrlimit(resource.RLIMIT_RTTIME)\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (99, 99))\n"
+        "fcntl.flock(os.open('known.txt', 0), fcntl.LOCK_SH)\n"
+    )
+    assert await fenced.run("python3 - < call.py") == "b'x'\nTrue\nTrue\n[0]"
+
+
+@every_backend
+async def test_a_command_cannot_hide_from_its_end(fenced: Fenced) -> None:
+    (fenced.root / "hide.py").write_text(
+        "import os, resource, time\n"
+        "if os.fork() == 0:\n"
+        "    os.setsid()\n"
+        "    try:\n"
+        "        resource.setrlimit(resource.RLIMIT_RTTIME, (1, 1))\n"
+        "    except (OSError, ValueError):\n"
+        "        pass\n"
+        "    for number in range(3):\n"
+        "        os.close(number)\n"
+        "    if os.fork() == 0:\n"
+        "        time.sleep(60)\n"
+    )
+    await fenced.run("python3 - < hide.py")
+    assert not processes_with(fenced.bench.session_id)
 
 
 @every_backend
@@ -192,18 +245,18 @@ async def test_a_fenced_command_executes_no_program_of_the_workspace(
 @pytest.mark.parametrize(
     "command",
     [
-        "cat ../out/secret",
+        "cat {out}/secret",
         "cat link",
         "cat *",
-        "grep -rs s3cret ..",
+        "grep -rs s3cret {out}",
         "cat /proc/{pid}/environ; cat /proc/{pid}/root/etc/shadow",
         "cat /etc/shadow",
-        "git --no-pager diff --no-index /dev/null ../out/secret",
+        "git --no-pager diff --no-index /dev/null {out}/secret",
     ],
 )
 async def test_a_fenced_command_reads_nothing_outside(fenced: Fenced, command: str) -> None:
     os.symlink(fenced.outside / "secret", fenced.root / "link")
-    text = await fenced.run(command.replace("{pid}", str(os.getpid())))
+    text = await fenced.run(command.format(pid=os.getpid(), out=fenced.outside))
     assert "s3cret" not in text
     assert "PATH=" not in text
     assert "root:" not in text
@@ -217,6 +270,18 @@ async def test_denied_files_cannot_be_read_but_new_ones_can(fenced: Fenced) -> N
     assert "known.txt" in await fenced.run("ls; cat known.txt")
     (fenced.root / "later.txt").write_text("later\n")
     assert "later\n" in await fenced.run("cat later.txt")
+
+
+@every_backend
+async def test_no_device_is_opened_even_if_everything_may_be_read(fenced: Fenced) -> None:
+    fenced.use(readable=("/",))
+    text = await fenced.run(
+        f"cat {fenced.outside}/secret; cat /dev/ptmx; cat /dev/kmsg; exec 3< /dev/ptmx"
+    )
+    assert text.startswith("s3cret\n")
+    assert text.count("/dev/ptmx: ") == 2
+    assert text.count("/dev/kmsg: ") == 1
+    assert "Input/output error" not in text
 
 
 CONNECT = "python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", {port}), 2)'"
@@ -240,6 +305,28 @@ async def test_a_fenced_command_connects_to_nothing(fenced: Fenced) -> None:
             server.accept()
         with pytest.raises(BlockingIOError):
             local.accept()
+
+
+@every_backend
+async def test_a_fenced_command_sends_no_datagram(fenced: Fenced) -> None:
+    (fenced.root / "send.py").write_text(
+        "import socket, sys\n"
+        "for name in ('socket', bytes(1) + b'trimtab-fence'):\n"
+        "    for kind in (socket.SOCK_DGRAM, socket.SOCK_RAW):\n"
+        "        try:\n"
+        "            socket.socketpair(socket.AF_UNIX, kind)[0].sendto(b'x', name)\n"
+        "        except OSError:\n"
+        "            pass\n"
+    )
+    paths = [str(fenced.root / "socket"), "\0trimtab-fence"]
+    receivers = [socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) for _ in paths]
+    for receiver, path in zip(receivers, paths, strict=True):
+        receiver.bind(path)
+        receiver.settimeout(0)
+    await fenced.run("python3 - < send.py")
+    for receiver in receivers:
+        with receiver, pytest.raises(BlockingIOError):
+            receiver.recv(1)
 
 
 @every_backend
@@ -267,7 +354,7 @@ async def test_what_older_kernels_do_not_check_is_refused_for_every_file(
     shells.fence = Fence("landlock", shells.fence.policy, version=version)
     before = shape(fenced.root)
     for text in WRITES.values():
-        await fenced.run(text.format(files=fenced.bench.files))
+        await fenced.run(text.format(files=fenced.bench.files, out=fenced.outside))
     assert shape(fenced.root) == before
     assert await fenced.run(f"kill -0 {os.getpid()} 2>/dev/null") == "[1]"
     assert await fenced.run('cat known.txt; echo x >> "$TMPDIR/x"') == "known\n[0]"
@@ -301,6 +388,93 @@ async def test_memory_and_files_are_limited(fenced: Fenced) -> None:
     assert "MemoryError" in text
     text = await fenced.run('head -c 400M /dev/zero > "$TMPDIR/x"; stat -c %s "$TMPDIR/x"')
     assert "268435456" in text
+
+
+ALLOCATE = """
+import mmap, os
+for _ in range(3):
+    if os.fork() == 0:
+        block = mmap.mmap(-1, 150 << 20{flags})
+        for place in range(0, len(block), 4096):
+            block[place] = 1
+        signal.pause()
+os.wait()
+"""
+HIDE = """
+import os
+for number in range(20):
+    file = open(os.environ["TMPDIR"] + "/x", "wb")
+    os.unlink(file.name)
+    file.write(bytes(4 << 20))
+    file.flush()
+    os.dup(file.fileno())
+signal.pause()
+"""
+TAKEN = {
+    "private memory": (ALLOCATE.format(flags=", mmap.MAP_PRIVATE"), "200 MB of memory"),
+    "shared memory": (ALLOCATE.format(flags=""), "200 MB of memory"),
+    "open files that were removed": (HIDE, "32 MB or 500 files"),
+    "many files": (
+        "import os\nwhile True: open(os.environ['TMPDIR'] + '/' + os.urandom(8).hex(), 'w')",
+        "32 MB or 500 files",
+    ),
+}
+
+
+@every_backend
+@pytest.mark.parametrize("what", TAKEN)
+async def test_what_all_processes_take_together_is_limited(fenced: Fenced, what: str) -> None:
+    script, reason = TAKEN[what]
+    (fenced.root / "take.py").write_text(f"import signal\n{script}")
+    fenced.use(totals=Totals(memory=200 << 20, temp=32 << 20, files=500))
+    text = await fenced.run("timeout 40 python3 - < take.py")
+    assert "<stopped by the fence: " in text
+    assert f"more than {reason}>" in text
+    assert os.listdir(f"{fenced.bench.files}/temp") == []
+
+
+@every_backend
+async def test_the_kernel_ends_a_fenced_command_first_when_memory_runs_out(fenced: Fenced) -> None:
+    read = "read score < /proc/self/oom_score_adj"
+    await_score = f"for turn in {{1..500}}; do {read}; ((score)) && break; sleep 0.01; done"
+    assert await fenced.run(f"{await_score}; echo $score; (cat /proc/self/oom_score_adj)") == (
+        "1000\n1000\n[0]"
+    )
+
+
+@every_backend
+async def test_what_processes_share_counts_once(fenced: Fenced) -> None:
+    (fenced.root / "share.py").write_text(
+        "import os, time\n"
+        "block = bytearray(b'x') * (120 << 20)\n"
+        "children = [os.fork() for _ in range(2)]\n"
+        "if all(children):\n"
+        "    time.sleep(0.3)\n"
+        "else:\n"
+        "    time.sleep(0.2)\n"
+    )
+    fenced.use(totals=Totals(memory=200 << 20))
+    assert await fenced.run("python3 - < share.py") == "[0]"
+
+
+@every_backend
+async def test_the_temp_folder_of_another_command_cannot_be_changed(fenced: Fenced) -> None:
+    temp = f"{fenced.bench.files}/temp"
+    wait = "for turn in {{1..500}}; do [ -e {} ] && break; sleep 0.01; done"
+    own = f'echo own > "$TMPDIR/x"; {wait.format("done")}; cat "$TMPDIR/x"'
+    other = asyncio.create_task(fenced.run(own))
+    there = wait.format(f"{temp}/*/x")
+    await fenced.run(f"{there}; echo other | tee {temp}/*/x > {temp}/kept; rm -f {temp}/*/x")
+    (fenced.root / "done").touch()
+    assert await other == "own\n[0]"
+    assert os.listdir(temp) == []
+
+
+@every_backend
+async def test_a_temp_folder_nested_without_end_is_removed(fenced: Fenced) -> None:
+    nest = "import os; os.chdir(os.environ['TMPDIR']); [(os.mkdir('d'), os.chdir('d')) for _ in %s]"
+    assert await fenced.run(f'python3 -c "{nest % "range(3000)"}"') == "[0]"
+    assert os.listdir(f"{fenced.bench.files}/temp") == []
 
 
 @every_backend
@@ -390,3 +564,18 @@ def test_the_profile_for_macos_denies_what_the_policy_denies() -> None:
     assert '(deny process-exec (subpath "/Users/a/work"))' in lines
     assert lines[-1] == r'(deny file-read* file-write* (subpath "/Users/a/work/\"secret\""))'
     assert "(deny network*)" in lines
+
+
+def test_the_profile_for_macos_keeps_devices_and_secrets_from_those_who_read_everything() -> None:
+    policy = FencePolicy(readable=("/",), programs=(), untrusted=("/usr/local/work",))
+    lines = seatbelt.build_profile(policy, "/tmp/x", ("/dev/ttys9",)).split("\n")
+    everything = lines.index('(allow file-read* (subpath "/"))')
+    secrets = next(line for line in lines if "/Library/Keychains" in line)
+    terminals = next(line for line in lines if "tty|" in line)
+    own = next(line for line in lines if '"/dev/ttys9"' in line)
+    assert everything < lines.index(secrets) < lines.index(terminals) < lines.index(own)
+    assert lines[lines.index('(deny process-exec (subpath "/usr/local/work"))') + 1] == (
+        '(allow file-read* file-write* (subpath "/tmp/x"))'
+    )
+    whole = FencePolicy(readable=(), programs=(), untrusted=("/",))
+    assert '(subpath "/usr")' in seatbelt.build_profile(whole, "/tmp/x", ()).split("deny proc")[1]

@@ -72,6 +72,11 @@ class Analysis(msgspec.Struct, kw_only=True):
     """Why it could not be read with certainty."""
 
     @property
+    def is_trial(self) -> bool:
+        """True if it is run although some of its programs are not known to only read."""
+        return not self.doubts and any(found.doubtful for found in self.commands)
+
+    @property
     def given(self) -> list[str]:
         """Places that commands which may change something are given, scripts included."""
         return [*self.touched, *self.scripts]
