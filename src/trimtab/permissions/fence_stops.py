@@ -93,7 +93,7 @@ def _read_line(line: str, cwd: str, readable: Sequence[str]) -> Iterator[Attempt
             yield from _find_hidden(line, path, where)
         return
     if not where:
-        yield Attempt("do", f"something that was refused with \"{line[:100].rstrip('.')}\"")
+        yield Attempt("do", f'something that was refused with "{line[:100].rstrip(".")}"')
         return
     effect = _find_effect(line, where, readable)
     if _may_anyway(effect, where):
