@@ -22,6 +22,22 @@ async def test_an_answer_cut_at_the_output_limit_is_said_to_be_unfinished() -> N
     assert warning.message.startswith("The reply was cut at the output limit")
 
 
+async def test_an_empty_answer_is_not_a_success() -> None:
+    """A script took silence with exit code 0 for an answer."""
+    played = await play([{"text": " "}], "go")
+    assert (played.stop.reason, played.stop.exit_code) == ("empty_answer", 3)
+    (warning,) = [
+        data for data in played.of("session.warning") if data.warning_type == "empty_answer"
+    ]
+    assert warning.message.startswith("The model answered nothing")
+
+
+async def test_a_model_may_end_without_a_word_after_its_work() -> None:
+    call = {"name": "view", "arguments": {"path": "."}}
+    played = await play([{"tools": [call]}, {"text": ""}], "go")
+    assert (played.stop.reason, played.stop.exit_code) == ("end_turn", 0)
+
+
 DEEP = [
     "[" * 100_000,
     '{"command":' * 50_000,

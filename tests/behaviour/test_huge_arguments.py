@@ -23,6 +23,10 @@ CALLS: dict[str, tuple[dict[str, Any], int]] = {
         {"name": "edit", "arguments": {"path": "old", "old_str": SHORT_LINES, "new_str": "x"}},
         160,
     ),
+    "one long word": (
+        {"name": "bash", "arguments": {"command": "echo " + "a" * SIZE, "description": "x"}},
+        200,
+    ),
     "unknown tool": ({"name": "nosuch", "arguments": {"x": "x" * SIZE}}, 160),
     "deep nesting": (
         {"name": "view", "arguments": '{"path":' + "[" * (SIZE // 2) + "]" * (SIZE // 2) + "}"},

@@ -278,6 +278,16 @@ async def test_agents_are_counted_over_a_prompt_whatever_their_depth(cli: Cli) -
     assert any("3 agents were started for this prompt" in text for text in refused(outcome))
 
 
+async def test_an_agent_that_was_refused_does_not_count_as_started(cli: Cli) -> None:
+    write(cli.home / "settings.json", '{"subagents": {"maxConcurrency": 1, "maxAgents": 2}}')
+    twice = {"tools": [start(), start()]}
+    script = [{"tools": [start()]}, twice, DONE, {"tools": [start()]}, *[DONE] * 2]
+    async with serving(script) as server:
+        outcome = await cli.use(server).ask("go")
+    assert len(outcome.of("subagent.started")) == 2
+    assert len(refused(outcome)) == 2
+
+
 async def test_a_model_for_agents_is_used_for_them_alone(cli: Cli) -> None:
     async with serving([{"tools": [start()]}, *[DONE] * 2]) as server:
         cli.use(server)

@@ -99,3 +99,11 @@ def test_bodies_made_to_exhaust_a_parser_are_model_errors(wire: str, body: bytes
         new_wire(wire).reply(body)
     with pytest.raises(ModelError):
         read(wire, body)
+
+
+@pytest.mark.parametrize("event", ["response.completed", "response.cancelled"])
+def test_a_response_that_was_cancelled_is_not_an_answer(event: str) -> None:
+    reader = new_wire("openai-responses").reader()
+    response = {"id": "r", "status": "cancelled", "output": []}
+    with pytest.raises(ModelError, match="cancelled"):
+        reader.feed(json.dumps({"type": event, "response": response}).encode())

@@ -155,8 +155,7 @@ class SubagentPool:
         """
         settings = self.settings
         self._count_anew()
-        self._started += 1
-        if self._started > settings.max_agents:
+        if self._started >= settings.max_agents:
             raise UsageError(
                 f"{count(settings.max_agents, 'agent')} were started for this prompt, which is the "
                 "limit; do the rest yourself."
@@ -166,6 +165,7 @@ class SubagentPool:
                 f"No more than {count(settings.max_concurrency, 'agent')} may run at once; wait "
                 "for a result, or do this part yourself."
             )
+        self._started += 1
 
     def _has_room(self, settings: PoolSettings) -> bool:
         at_work = self.starting + len(self._waking) + len(self.working)

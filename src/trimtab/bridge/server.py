@@ -84,7 +84,8 @@ class Bridge:
         """Set before the first request is served, as soon as there is a session."""
         self._limits = limits
         self._protocols = protocols
-        self._server = HttpServer(self._handle, ServerLimits(refuse=_refuse))
+        limited = ServerLimits(refuse=_refuse, knows=self._has_key)
+        self._server = HttpServer(self._handle, limited)
 
     @property
     def url(self) -> str:
@@ -131,14 +132,14 @@ class Bridge:
         if request.headers.get("upgrade"):
             headers = (("connection", "close"),)
             return Failure(426, "The bridge has no WebSockets; use HTTP.", None, headers)
-        if (request.method, request.path) == ("HEAD", "/") or self._has_key(request):
+        if (request.method, request.path) == ("HEAD", "/") or self._has_key(request.headers):
             return None
         message = "The key is missing or wrong; use the key that the bridge printed at its start."
         return Failure(401, message, None, (NO_RETRY,))
 
-    def _has_key(self, request: HttpRequest) -> bool:
-        scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        given = [request.headers.get("x-api-key", "")]
+    def _has_key(self, headers: Mapping[str, str]) -> bool:
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        given = [headers.get("x-api-key", "")]
         given.append(token.strip() if scheme.lower() == "bearer" else "")
         expected = self.key.encode()
         matches = [hmac.compare_digest(key.encode("utf-8", "replace"), expected) for key in given]

@@ -18,8 +18,8 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True):
     """The reason a run ended, and the exit code of a headless run that ends for it.
 
     Reasons: end_turn, task_complete, blocked, rejected, aborted, error, turn_limit, deadline,
-    budget, output_limit, continuation_cap, no_progress, agent_stop_block_limit,
-    background_timeout, stop_gate.
+    budget, output_limit, empty_answer, continuation_cap, no_progress,
+    agent_stop_block_limit, background_timeout, stop_gate.
     """
 
     reason: str

@@ -103,7 +103,7 @@ class Sampling:
         self._record(reply)
         self._adopt_limit(reply.prompt_limit)
         if not reply.message.tool_calls:
-            self._check_finish(reply.finish_reason)
+            self._check_finish(reply)
         return reply
 
     def _adopt_limit(self, limit: int | None) -> None:
@@ -113,19 +113,29 @@ class Sampling:
             model = msgspec.structs.replace(model, prompt_limit=limit)
             self._run.agent = msgspec.structs.replace(self._run.agent, model=model)
 
-    def _check_finish(self, reason: str | None) -> None:
-        """Treat a filtered answer as an error and a cut one as incomplete, whatever they say."""
-        if reason in FILTERED:
+    def _check_finish(self, reply: Reply) -> None:
+        """Treat a filtered answer as an error, a cut or missing one as incomplete.
+
+        After tool calls a model may end without a word: its work is the answer.
+        """
+        if reply.finish_reason in FILTERED:
             raise ModelError(
                 "The model service filtered the answer; reword the request.", category="refused"
             )
-        if reason == "length":
-            message = (
-                "The reply was cut at the output limit of the model; ask it to go on, or raise it."
+        if reply.finish_reason == "length":
+            self._leave_unfinished(
+                "output_limit",
+                "The reply was cut at the output limit of the model; ask it to go on, or raise it.",
             )
-            run = self._run
-            run.session.emit(SessionWarning(warning_type="output_limit", message=message))
-            run.stop = run.stop or Stop(reason="output_limit", exit_code=3, message=message)
+        elif not reply.message.text.strip() and self._run.turn == 0:
+            self._leave_unfinished(
+                "empty_answer", "The model answered nothing; ask again, or choose another model."
+            )
+
+    def _leave_unfinished(self, reason: str, message: str) -> None:
+        run = self._run
+        run.session.emit(SessionWarning(warning_type=reason, message=message))
+        run.stop = run.stop or Stop(reason=reason, exit_code=3, message=message)
 
     def _warn_of_substitution(self, answered: str) -> None:
         """Warn, once for each pair, that the service used another model than the person chose."""

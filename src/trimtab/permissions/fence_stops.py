@@ -12,7 +12,7 @@ from trimtab.permissions.decide_shell import find_rule
 from trimtab.permissions.paths import is_inside
 from trimtab.permissions.shell.verdict.analysis import Analysis
 
-Effect = Literal["read", "write", "run", "connect to", "signal", "exceed"]
+Effect = Literal["read", "write", "run", "do", "connect to", "signal", "exceed"]
 LINES = 400
 """The number of lines of output that are searched, from its end."""
 _REFUSED = re.compile(
@@ -112,7 +112,7 @@ def _read_line(line: str, cwd: str, readable: Sequence[str]) -> Iterator[Attempt
             yield from _find_hidden(line, path, where)
         return
     if not where:
-        yield Attempt("run", f"something that was refused ({line[:100]})")
+        yield Attempt("do", f'something that was refused with "{line[:100].rstrip(".")}"')
         return
     effect = _find_effect(line, where, readable)
     if _may_anyway(effect, where):

@@ -34,6 +34,7 @@ class HttpRequest(msgspec.Struct, frozen=True):
         return self.target.partition("?")[0]
 
 
+Address = tuple[str, int]
 Refusal = Callable[[int, str], tuple[bytes, "Headers"]]
 """Returns the body and headers of a refusal, by its status and the path of the request."""
 
@@ -46,6 +47,10 @@ class ServerLimits(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     refuse: Refusal
+    admits: Callable[[Address, Address], bool] | None = None
+    """Decides by the addresses of client and server whether a connection is served."""
+    knows: Callable[[Mapping[str, str]], bool] | None = None
+    """Decides by its headers whether a request's body is read; others reach the handler without."""
     max_body: int = 64 * 1024 * 1024
     request_seconds: float = 60.0
     idle_seconds: float = 600.0
@@ -199,7 +204,10 @@ class _Connection(asyncio.Protocol):
         self._connections.add(self)
         limits = self._limits
         if limits is not None:
-            if len(self._connections) > limits.max_connections:
+            ends = transport.get_extra_info("peername"), transport.get_extra_info("sockname")
+            if limits.admits is not None and not limits.admits(*ends):
+                transport.abort()
+            elif len(self._connections) > limits.max_connections:
                 self._refuse(503)
             else:
                 self._expect_within(limits.request_seconds)
@@ -224,12 +232,26 @@ class _Connection(asyncio.Protocol):
             return
         if self._limits is not None and self._is_too_large(self._limits.max_body):
             self._refuse(413)
+        elif self._is_from_stranger():
+            self._ended = True
+            self._pieces = []
+            self._begin()
         elif self._parser.complete:
-            self._stop_timer()
-            self._size = 0
-            self._task = self._loop.create_task(self._respond())
+            self._begin()
         elif self._parser.head is not None:
             self._send_continue(self._parser.head)
+
+    def _begin(self) -> None:
+        self._stop_timer()
+        self._size = 0
+        self._task = self._loop.create_task(self._respond())
+
+    def _is_from_stranger(self) -> bool:
+        """Return True for a request with a body that is not to be read."""
+        head = self._parser.head
+        if self._limits is None or self._limits.knows is None or head is None:
+            return False
+        return not self._parser.complete and not self._limits.knows(head.headers)
 
     def _is_too_large(self, limit: int) -> bool:
         head = self._parser.head

@@ -31,6 +31,8 @@ _MAX_WAIT = 60.0
 _POLL_INTERVAL = 0.1
 MIN_NEWS = 1024
 """Bytes without the end of an event that still count as progress: comments are shorter."""
+MAX_STREAM = 256 * 1024 * 1024
+"""The bytes of a streamed answer after which it is taken to have no end."""
 
 
 class Service:
@@ -205,6 +207,7 @@ class _Answer:
         self._failure: ModelError | None = None
         self._started = False
         self._ended = False
+        self._received = 0
         self._timeouts = timeouts
         self._silent_limit = timeouts.first_byte
         self._last_event = time.monotonic()
@@ -221,10 +224,12 @@ class _Answer:
             return None
         self._started = True
         self._ended = not data
+        self._received += len(data)
         deltas: list[Delta] = []
         try:
             events = self._parser.feed(data) if data else self._parser.end()
             self._check_silence(len(data), bool(events))
+            self._check_size()
             for event in events:
                 deltas += self._reader.feed(event)
         except ModelError as error:
@@ -237,6 +242,14 @@ class _Answer:
                 category="invalid",
             )
         return deltas
+
+    def _check_size(self) -> None:
+        if self._received > MAX_STREAM:
+            raise ModelError(
+                f"The model service sent an answer of more than {MAX_STREAM >> 20} MB without an "
+                "end; check that its address is that of a model service.",
+                category="invalid",
+            )
 
     def _check_silence(self, size: int, heard: bool) -> None:
         """Raise `ModelError` if nothing but comments came for long: a proxy keeps a dead line open.

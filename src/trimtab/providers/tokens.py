@@ -41,6 +41,10 @@ class Encoder(Protocol):
         ...
 
 
+PIECE = 1 << 16
+"""The characters that are encoded at once. A word of 8 MB takes 600 MB and six seconds in one
+piece; in several the count is off by a token for each."""
+
 _encoders: dict[str, Encoder] = {}
 _counters: dict[str, "TokenCounter"] = {}
 
@@ -74,7 +78,9 @@ class TokenCounter:
             return 0
         # Lone surrogates cannot be encoded; services receive the replacement character too.
         plain = text.encode("utf-8", "replace").decode("utf-8")
-        return ceil(len(self._encoder.encode_ordinary(plain)) * self._scale)
+        pieces = (plain[at : at + PIECE] for at in range(0, len(plain), PIECE))
+        tokens = sum(len(self._encoder.encode_ordinary(piece)) for piece in pieces)
+        return ceil(tokens * self._scale)
 
     def messages(self, messages: Sequence[Mapping[str, Any]]) -> int:
         """Count an array of messages."""

@@ -174,6 +174,40 @@ async def test_a_request_that_does_not_arrive_in_time_is_refused() -> None:
         await server.stop()
 
 
+async def test_the_body_of_a_request_without_the_key_is_not_waited_for(tmp_path: Path) -> None:
+    async with bridged(tmp_path, "openai-chat", []) as bridge:
+        reader, writer = await asyncio.open_connection("127.0.0.1", bridge.bridge.port)
+        writer.write(
+            b"POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: 60000000\r\n\r\n{"
+        )
+        answer = await asyncio.wait_for(reader.read(), 50)
+        writer.close()
+        assert answer.startswith(b"HTTP/1.1 401")
+
+
+@pytest.mark.parametrize("admitted", [True, False])
+async def test_only_a_connection_that_is_admitted_gets_an_answer(admitted: bool) -> None:
+    async def handle(exchange: Exchange) -> None:
+        await exchange.answer(200, b"")
+
+    def refuse(status: int, path: str) -> tuple[bytes, Headers]:
+        return f"{status} {path}".encode(), ()
+
+    server = HttpServer(handle, ServerLimits(refuse=refuse, admits=lambda *_: admitted))
+    port = await server.start("127.0.0.1", 0)
+    try:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        try:
+            answer = await asyncio.wait_for(reader.read(), 50)
+        except ConnectionResetError:
+            answer = b""
+        assert answer.startswith(b"HTTP/1.1 200") is admitted
+        writer.close()
+    finally:
+        await server.stop()
+
+
 async def test_a_port_in_use_is_one_sentence(tmp_path: Path) -> None:
     async with bridged(tmp_path, "openai-chat", []) as bridge:
         with pytest.raises(ConfigurationError, match="choose another --port"):

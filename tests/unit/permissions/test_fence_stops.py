@@ -52,7 +52,7 @@ def found(place: Path, output: str, code: int = 1, *names: str) -> list[str]:
         ("ping: socket: Address family not supported by protocol", "connect to the network"),
         ("Temporary failure in name resolution", "connect to the network"),
         ("<stopped by the fence: more than 60 seconds>", "exceed a limit (more than 60 seconds)"),
-        ("Permission denied", "run something that was refused (Permission denied)"),
+        ("Permission denied", 'do something that was refused with "Permission denied"'),
     ],
 )
 def test_a_line_of_a_failed_command_names_what_it_tried(

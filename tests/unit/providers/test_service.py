@@ -269,3 +269,27 @@ async def test_a_stream_of_comments_counts_as_silence() -> None:
             async with asyncio.timeout(50):
                 await ask(provider)
         await provider.aclose()
+
+
+async def test_an_answer_without_end_is_given_up() -> None:
+    """It filled the memory until the deadline."""
+    text = "x" * (1 << 20)
+    event = b'data: {"choices":[{"index":0,"delta":{"content":"","x":"%b"}}]}\n\n' % text.encode()
+
+    async def converse(listener: Listener, reader: StreamReader, writer: StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n")
+        while not writer.is_closing():
+            writer.write(event)
+            await writer.drain()
+
+    async with listening(converse) as listener:
+        choice = from_environment(
+            {"COPILOT_PROVIDER_BASE_URL": f"http://127.0.0.1:{listener.port}"}
+        )
+        assert choice is not None
+        provider = Service(choice, HttpClient({}))
+        with pytest.raises(ModelError, match="without an end"):
+            async with asyncio.timeout(50):
+                await ask(provider)
+        await provider.aclose()

@@ -24,7 +24,7 @@ from trimtab.contracts.messages import (
 from trimtab.contracts.provider import ToolSpec
 from trimtab.providers.image_size import image_size
 from trimtab.providers.meter import ContextMeter
-from trimtab.providers.tokens import TokenCounter, counter_for, family_of
+from trimtab.providers.tokens import PIECE, TokenCounter, counter_for, family_of
 from trimtab.session.projections.conversation import Conversation
 
 
@@ -218,3 +218,15 @@ def test_measuring_costs_next_to_nothing_however_long_the_conversation_is() -> N
     for _ in range(200):
         meter.measure(conversation, SPECS, 5_000_000)
     assert (time.process_time() - started) / 200 < 0.0002
+
+
+def test_a_long_text_is_encoded_in_pieces_of_bounded_size() -> None:
+    lengths: list[int] = []
+
+    class Listener:
+        def encode_ordinary(self, text: str) -> list[int]:
+            lengths.append(len(text))
+            return [0] * len(text)
+
+    assert TokenCounter(Listener()).text("a" * (2 * PIECE + 1)) == 2 * PIECE + 1
+    assert lengths == [PIECE, PIECE, 1]

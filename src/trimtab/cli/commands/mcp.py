@@ -49,7 +49,7 @@ def add_arguments(parser: CommandParser) -> None:
 def _add_serving_arguments(part: CommandParser) -> None:
     part.add_argument("--http", action="store_true", help="serve HTTP instead of stdio")
     part.add_argument("--port", type=positive, metavar="N", help="the port (default: any)")
-    part.add_argument("--no-token", action="store_true", help="let everybody on this machine in")
+    part.add_argument("--no-token", action="store_true", help="serve this user without a token")
 
 
 def _add_server_arguments(add: CommandParser) -> None:

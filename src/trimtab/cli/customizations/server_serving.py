@@ -101,6 +101,7 @@ async def _serve(args: Arguments, new_service: NewService) -> int:
             f"Port {args.port} cannot be used ({error.strerror}); choose another with --port."
         ) from None
     print(f"Listening on http://127.0.0.1:{port}{PATH}", file=sys.stderr, flush=True)
+    print(service.describe_access(), file=sys.stderr, flush=True)
     try:
         await stopped.wait()
     finally:

@@ -160,6 +160,8 @@ class ResponsesReader:
 
     def _end(self, event: _Event) -> Sequence[Delta]:
         self._response = event.response or _Response()
+        if self._response.status in _FAILED:
+            return self._fail(event)
         self.done = True
         return ()
 
@@ -183,8 +185,10 @@ _HANDLERS: dict[str, _Handler] = {
     "response.completed": ResponsesReader._end,
     "response.incomplete": ResponsesReader._end,
     "response.failed": ResponsesReader._fail,
+    "response.cancelled": ResponsesReader._fail,
 }
 
+_FAILED = ("failed", "cancelled")
 # Separates several messages, or parts of a summary.
 _GAP = "\n\n"
 
@@ -192,7 +196,7 @@ _GAP = "\n\n"
 def read_reply(body: bytes) -> Reply:
     """Read a whole reply."""
     response = decode_frame(_RESPONSE, body)
-    if response.error or response.status == "failed":
+    if response.error or response.status in _FAILED:
         raise _failure(response)
     if response.output is None:
         raise unreadable()
@@ -203,7 +207,7 @@ _RESPONSE = msgspec.json.Decoder(_Response)
 
 
 def _failure(response: _Response) -> ModelError:
-    return from_stream(response.error or {"message": "the response failed"})
+    return from_stream(response.error or {"message": f"the response {response.status or 'failed'}"})
 
 
 def _reply(response: _Response, raw: list[dict[str, Any]]) -> Reply:

@@ -10,6 +10,7 @@ import msgspec
 
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.ids import new_id
+from trimtab.host.connection_owner import can_find_owner, is_own
 from trimtab.mcp.codec import decode, encode
 from trimtab.mcp.http import NAMED
 from trimtab.mcp.messages import (
@@ -22,7 +23,7 @@ from trimtab.mcp.messages import (
     RemoteError,
 )
 from trimtab.mcp.parameter_headers import decode_header
-from trimtab.providers.http_server import Exchange, HttpServer
+from trimtab.providers.http_server import Exchange, Headers, HttpServer, ServerLimits
 from trimtab.transports.mcp.conversation import Conversation, check_stateless
 from trimtab.transports.mcp.service import NewService
 from trimtab.transports.mcp.warm import WarmConversations
@@ -46,6 +47,12 @@ STATUSES = {
     MISSING_CAPABILITY: 400,
 }
 """The statuses of answers without a session that are errors; 200 for other errors."""
+REFUSALS = {
+    400: "The request is not HTTP.",
+    408: "The request did not arrive in time.",
+    413: "The request is too large.",
+    503: "There are too many connections.",
+}
 Work = asyncio.Future[JsonObject | None]
 EVENTS = [("content-type", "text/event-stream"), ("cache-control", "no-cache")]
 
@@ -77,14 +84,16 @@ class _Client:
 
 
 class HttpService:
-    """Handles the requests to `/mcp`. Without a token, everybody on this machine is a client."""
+    """Handles the requests to `/mcp`. Without a token, only our own user is served."""
 
     def __init__(self, new_service: NewService, token: str = "") -> None:
         self._new_service = new_service
         self._token = token
         self._clients: dict[str, _Client] = {}
         self._warm = WarmConversations(new_service)
-        self._server = HttpServer(self.handle)
+        admits = is_own if not token and can_find_owner() else None
+        limits = ServerLimits(refuse=_describe_refusal, admits=admits, knows=self._is_allowed)
+        self._server = HttpServer(self.handle, limits)
 
     async def start(self, port: int) -> int:
         return await self._server.start("127.0.0.1", port)
@@ -113,6 +122,16 @@ class HttpService:
             await self._end(exchange)
         else:
             await _refuse(exchange, 405, "Use POST, GET or DELETE.")
+
+    def describe_access(self) -> str:
+        if self._token:
+            return "Clients need the token."
+        if can_find_owner():
+            return "Only clients of this user are served."
+        return (
+            "Every user of this machine is served, since the system does not say whose a "
+            "connection is."
+        )
 
     def _is_allowed(self, headers: Mapping[str, str]) -> bool:
         given = headers.get("authorization", "").removeprefix("Bearer ").encode()
@@ -306,6 +325,13 @@ async def _refuse(
         error["data"] = data
     body = {"jsonrpc": "2.0", "id": number, "error": error}
     await exchange.answer(status, msgspec.json.encode(body))
+
+
+def _describe_refusal(status: int, _path: str) -> tuple[bytes, Headers]:
+    """Return the answer to a request that was not read to its end."""
+    error = {"code": -32600, "message": REFUSALS[status]}
+    body = msgspec.json.encode({"jsonrpc": "2.0", "id": None, "error": error})
+    return body, [("content-type", "application/json")]
 
 
 def _event(message: JsonObject) -> bytes:

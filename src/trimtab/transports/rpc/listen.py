@@ -6,8 +6,8 @@ import signal
 import sys
 
 from trimtab.contracts.errors import ConfigurationError
+from trimtab.host.connection_owner import can_find_owner, is_own
 from trimtab.host.standard_input import read_stdin
-from trimtab.transports.rpc.connection_owner import can_find_owner, is_own
 from trimtab.transports.rpc.peer import Peer
 from trimtab.transports.rpc.server import Server
 

@@ -222,6 +222,7 @@ def explain(asked: Asked) -> list[tuple[str, str]]:
         for command in request.get("commands") or ()
     ]
     addresses = [show(found.get("url")) for found in request.get("possibleUrls") or ()]
+    why, remarks = show(request.get("reason")), show(request.get("warning"))
     rules = ", ".join(show(rule) for rule in request.get("suggestedRules") or ())
     cover = show(request.get("suggestedRulesCover"))
     facts = (
@@ -230,8 +231,8 @@ def explain(asked: Asked) -> list[tuple[str, str]]:
         ("programs", ", ".join(commands)),
         ("paths", ", ".join(show(path) for path in request.get("possiblePaths") or ())),
         ("addresses", ", ".join(addresses)),
-        ("why", show(request.get("reason"))),
-        ("remarks", show(request.get("warning"))),
+        ("why", why),
+        ("remarks", remarks if remarks != why else ""),
         ("2 and 3 allow", f"{rules}: {cover}" if rules else "nothing: it is asked every time"),
         *(
             (f"{key} allows", ", ".join(show(rule) for rule in request[field]["rules"]))

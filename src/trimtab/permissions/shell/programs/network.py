@@ -81,7 +81,8 @@ _SENDERS = frozenset(
         *("http", "https", "httpie", "xh", "xhs", "curlie", "lftp", "ftp", "s3cmd", "glab"),
     )
 )
-_UNKNOWN_URL = re.compile(rf"[a-z][a-z0-9+.-]*://[^\s'\"]*{UNKNOWN}", re.IGNORECASE)
+_PROTOCOL = re.compile(r"[a-z][a-z0-9+.-]{0,31}://", re.IGNORECASE)
+"""Bounded, as else the time for a long word without one grows with the square of its length."""
 _LISTED = {
     "curl": re.compile(r"-\w*K|--config|--url=@"),
     "wget": re.compile(r"-\w*[ie]|--(input-file|execute|config)"),
@@ -137,7 +138,7 @@ def find_open(name: Name, arguments: Sequence[Argument]) -> Iterator[str]:
     `UNKNOWN` stands in them for what is not known.
     """
     program = name.program
-    yield from (a.text for a in arguments if _UNKNOWN_URL.search(a.text))
+    yield from (a.text for a in arguments if _has_unknown_url(a.text))
     if program in _LISTED:
         yield from (UNKNOWN + a.text for a in arguments if _LISTED[program].match(a.text))
     if program in ("ssh", "sftp", "ssh-copy-id", "mosh"):
@@ -155,6 +156,14 @@ def find_open(name: Name, arguments: Sequence[Argument]) -> Iterator[str]:
     elif program not in _CONNECTORS | _COPIERS | {"socat"}:
         return
     yield from (a.text for a in arguments if _is_open(a.text))
+
+
+def _has_unknown_url(text: str) -> bool:
+    """Return True if something unknown is in an address."""
+    if UNKNOWN not in text:
+        return False
+    parts = ((part, _PROTOCOL.search(part)) for part in re.split(r"[\s'\"]", text))
+    return any(match and part.rfind(UNKNOWN) >= match.end() for part, match in parts)
 
 
 def find_hosts(words: Sequence[str]) -> Iterator[str]:

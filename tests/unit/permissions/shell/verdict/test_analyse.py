@@ -1,5 +1,7 @@
 """What is said of commands that cannot be read whole, or are for another shell."""
 
+from time import process_time
+
 import pytest
 
 from trimtab.permissions.shell.verdict.analyse import LONGEST, STEPS, analyse
@@ -51,3 +53,13 @@ def test_a_doubt_about_the_shell_does_not_replace_a_problem() -> None:
     doubt = "sh may read some of it in its own way"
     assert analyse("ls {a,b}", "/srv", shell="sh").problem == doubt
     assert analyse("ls {a,b}; fi", "/srv", shell="sh").problem == "'f' is unexpected"
+
+
+@pytest.mark.parametrize("unit", ["a", "a.", "http://a", "a:", "1."])
+def test_a_long_word_is_read_in_time_that_grows_with_its_length_only(unit: str) -> None:
+    """A pattern took minutes for the first two, in which no deadline and no signal was heard."""
+    word = (unit * LONGEST)[: LONGEST - 10]
+    began = process_time()
+    found = analyse(f"echo {word}", "/srv")
+    assert process_time() - began < 10
+    assert [command.base for command in found.commands] == ["echo"]

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from trimtab.transports.rpc.connection_owner import can_find_owner, find_owner, is_own
+from trimtab.host.connection_owner import can_find_owner, find_owner, is_own, search_tables
 
 pytestmark = pytest.mark.skipif(not can_find_owner(), reason="the kernel lists no connections here")
 
@@ -45,3 +45,30 @@ def test_a_connection_of_another_user_is_not_ours() -> None:
                 assert not is_own(*ends)
         finally:
             process.wait(20)
+
+
+def test_a_connection_that_its_process_has_closed_is_nobodys() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        client = socket.create_connection(server.getsockname())
+        connection, _ = server.accept()
+        with connection:
+            ends = connection.getpeername(), connection.getsockname()
+            client.close()
+            assert connection.recv(1) == b""
+            assert find_owner(*ends) is None
+            assert search_tables(*ends)[1] == 0
+
+
+def test_a_connection_by_an_ipv4_address_in_ipv6_is_found() -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.socket(socket.AF_INET6) as client,
+    ):
+        client.connect(("::ffff:127.0.0.1", server.getsockname()[1]))
+        connection, _ = server.accept()
+        with connection:
+            ends = connection.getpeername(), connection.getsockname()
+            assert is_own(*ends)
+            user, inode = search_tables(*ends)
+            assert user == os.geteuid()
+            assert inode
