@@ -96,6 +96,31 @@ async def test_a_rule_that_cannot_be_read_is_an_error_at_the_start(
     assert not (cli.cwd / "one").exists()
 
 
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ('{"permissions": {"deny": ["shell(touch)"]}', "so its rules are not known; correct it."),
+        ('{"permissions": {"deny": ["shell(touch)"]}, "permissions": {}}', "stands twice"),
+        ('{"permission": {"deny": ["shell(touch)"]}}', "write permissions."),
+        ('{"deny": ["shell(touch)"]}', '"permissions": {"deny": […]}'),
+        ('{"deniedURLs": ["x.test"]}', "write deniedUrls."),
+        ('{"permissions": {"deny": null}}', "`permissions.deny` is not a list of texts"),
+        ('{"deniedUrls": null}', "`deniedUrls` is not a list of texts"),
+        ('{"sandbox": "on"}', "`sandbox` is not an object"),
+        ('["permissions"]', "it is not a JSON object, so its rules are not known"),
+    ],
+)
+async def test_a_settings_file_whose_rules_would_be_lost_is_an_error_at_the_start(
+    cli: Cli, content: str, problem: str
+) -> None:
+    file = write_rules(cli, "user", deny=[])
+    file.write_text(content)
+    outcome = await run(cli, "touch one", "--allow-all")
+    assert outcome.code == 2
+    assert problem in outcome.text + outcome.notes
+    assert not (cli.cwd / "one").exists()
+
+
 @pytest.mark.parametrize("value", ["", " ", ","])
 async def test_an_empty_rule_of_a_flag_is_an_error(cli: Cli, value: str) -> None:
     for flag in ("--deny-tool", "--allow-tool"):

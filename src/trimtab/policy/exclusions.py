@@ -16,10 +16,13 @@ from trimtab.config.trust import find_root
 from trimtab.contracts.errors import ConfigurationError
 from trimtab.contracts.permission import Rule
 from trimtab.permissions.exclusions import compile_pattern
+from trimtab.policy.rule_keys import check_names, check_repeated
 from trimtab.workspace.sandbox.policy import find_git
 
 KEY = "contentExclusion"
 EVERYWHERE = "*"
+_RULING = ("permissions", "allowedUrls", "deniedUrls")
+"""Settings that a policy does not have."""
 MAX_DEPTH = 3
 MAX_FOLDERS = 2000
 """Limits of the search for repositories inside the workspace."""
@@ -38,10 +41,17 @@ def read_policy(folder: str) -> dict[str, Any]:
     found = {}
     for file in (os.path.join(folder, name) for name in names):
         try:
-            content = read_jsonc(read_regular(file))
+            data = read_regular(file)
+            content = read_jsonc(data)
         except (OSError, JsonProblem) as error:
             raise _unreadable(file, str(error)) from None
-        if isinstance(content, dict) and KEY in content:
+        if not isinstance(content, dict):
+            raise _unreadable(file, "it is not a JSON object")
+        check_repeated(data, file)
+        check_names(content, file)
+        if ruling := next((key for key in _RULING if key in content), ""):
+            raise _unreadable(file, f"{ruling} counts in settings files only")
+        if KEY in content:
             found[file] = content[KEY]
     return found
 

@@ -11,10 +11,10 @@ from trimtab.config.jsonc import JsonProblem, read_jsonc
 from trimtab.config.paths import POLICY
 from trimtab.config.settings import Settings
 from trimtab.contracts.errors import ConfigurationError, UsageError
-from trimtab.contracts.events.session import SessionWarning
 from trimtab.contracts.permission import Rule
 from trimtab.contracts.questions import Loadable
 from trimtab.contracts.run import SessionPort
+from trimtab.policy.rule_keys import check_names, check_repeated, may_hold_rules
 
 if TYPE_CHECKING:
     from trimtab.config.paths import Home
@@ -44,7 +44,7 @@ async def load_rules(
     Exclusions apply in the folder and in `more` folders.
     """
     found: dict[str, list[Rule]] = {verb: [] for verb in _VERBS}
-    found["deny"] += load_exclusions(home, (trust.root, *more), session)
+    found["deny"] += load_exclusions(home, (trust.root, *more))
     files = [home.settings]
     if trust.trusted and any(item.kind == "settings" for item in trust.items):
         files += [os.path.join(trust.root, name) for name in REPOSITORY]
@@ -61,23 +61,20 @@ async def load_rules(
     return FileRules(**{verb: tuple(rules) for verb, rules in found.items()})
 
 
-def load_exclusions(
-    home: "Home", folders: Sequence[str], session: SessionPort, policy: str = POLICY
-) -> list[Rule]:
-    """Return rules that deny content excluded by the machine's policy and the person."""
+def load_exclusions(home: "Home", folders: Sequence[str], policy: str = POLICY) -> list[Rule]:
+    """Return rules that deny content excluded by the machine's policy and the person.
+
+    Raises `ConfigurationError` for what cannot be read.
+    """
     own = read_exclusion(home)
     if own is None and not os.path.isdir(policy):
         return []
     from trimtab.policy.exclusions import read_policy, to_rules
 
-    rules: list[Rule] = []
-    for file, given in read_policy(policy).items():
-        rules += to_rules(given, file, folders)
-    try:
-        rules += to_rules(own, home.settings, folders) if own is not None else ()
-    except ConfigurationError as error:
-        session.emit(SessionWarning(warning_type="content_exclusion", message=error.message))
-    return rules
+    given = read_policy(policy)
+    if own is not None:
+        given[home.settings] = own
+    return [rule for file, one in given.items() for rule in to_rules(one, file, folders)]
 
 
 def read_exclusion(home: "Home") -> Any:
@@ -88,16 +85,27 @@ def read_exclusion(home: "Home") -> Any:
 def _load(home: "Home", file: str) -> dict[str, Any]:
     """Return the contents of a file, or of its last good copy if it is broken.
 
-    A broken file must not remove rules that deny. `Settings` reports the problem.
+    A broken file must not remove rules that deny. `Settings` reports the problem. Raises
+    `ConfigurationError` for a broken one that seems to have rules and has no good copy.
     """
     try:
         data = read_regular(file)
-        content = read_jsonc(data) if data.strip() else {}
     except OSError:
         return {}
-    except JsonProblem:
+    try:
+        content = read_jsonc(data) if data.strip() else {}
+        if not isinstance(content, dict):
+            raise JsonProblem("it is not a JSON object", 1)
+    except JsonProblem as error:
         content = Settings(home).load(file)
-    return content if isinstance(content, dict) else {}
+        if content is None and may_hold_rules(data):
+            raise ConfigurationError(
+                f"{file}, line {error.line}: {error}, so its rules are not known; correct it."
+            ) from None
+        return content or {}
+    check_repeated(data, file)
+    check_names(content, file)
+    return content
 
 
 def _describe(rule: Rule, root: str) -> Loadable:
@@ -108,6 +116,8 @@ def _read(home: "Home", file: str) -> dict[str, list[Rule]]:
     """Return the rules of a file. Raises `ConfigurationError`: a typo must not open a door."""
     rules: dict[str, list[Rule]] = {verb: [] for verb in _VERBS}
     content = _load(home, file)
+    if not isinstance(content.get("sandbox", {}), dict):
+        raise ConfigurationError(f"{file}: `sandbox` is not an object; write one.")
     given = content.get("permissions", {})
     if not isinstance(given, dict):
         raise ConfigurationError(
@@ -116,9 +126,9 @@ def _read(home: "Home", file: str) -> dict[str, list[Rule]]:
     for key in given:
         _check_key(key, file)
     for verb in _VERBS:
-        rules[verb] += _parse(_texts(given.get(verb), f"permissions.{verb}", file), file)
+        rules[verb] += _parse(_texts(given.get(verb, []), f"permissions.{verb}", file), file)
     for key, verb in _URLS.items():
-        texts = [f"url({pattern})" for pattern in _texts(content.get(key), key, file)]
+        texts = [f"url({pattern})" for pattern in _texts(content.get(key, []), key, file)]
         rules[verb] += _parse(texts, file)
     return rules
 
@@ -145,8 +155,6 @@ def _parse(texts: Sequence[str], file: str) -> list[Rule]:
 
 
 def _texts(value: Any, key: str, file: str) -> list[str]:
-    if value is None:
-        return []
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         raise ConfigurationError(f"{file}: `{key}` is not a list of texts; write one.")
     return value
