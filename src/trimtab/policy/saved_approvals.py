@@ -118,7 +118,8 @@ def _decode(path: str, data: bytes) -> dict[str, Any]:
         raise ConfigurationError(
             f"{path} is not valid ({problem}): correct it, or move it away to start over."
         )
-    return content
+    approvals: dict[str, Any] = content
+    return approvals
 
 
 def _find_problem(content: Any) -> str:
