@@ -128,7 +128,7 @@ def _find_problem(kind: str, argument: str) -> str | None:
 
 def _find_command_problem(kind: str, argument: str) -> str | None:
     name = argument.removesuffix(":*").rstrip()
-    if argument[0] in "!~-":
+    if argument[0] in "!~-" and not argument.endswith("/"):
         form = f"write {kind}(NAME), with a path in full"
         return f"no command begins with {argument[0]} as it is read; {form}"
     if argument.startswith(MARK):

@@ -361,6 +361,10 @@ echo x | python3
 python3 - < a.py
 node -e 1
 perl -ne print a.txt
+perl -wlane print a.txt
+python3 -Sc 1
+python -ic 1
+ruby -ne 1
 ssh host ls
 docker run alpine ls
 kubectl exec pod -- ls

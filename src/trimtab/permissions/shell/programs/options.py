@@ -60,6 +60,10 @@ class Program(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """True if its arguments are text: no options, no paths."""
     skip: int = 0
     """For one that starts another program: so many operands stand before that."""
+    skipped: str = ""
+    """The same: what these look like; a word that does not is the program that is started."""
+    names: str = ""
+    """The same: options whose value is the name of a variable that it sets."""
     assigns: bool = False
     """The same: variables may be set before it."""
     appends: bool = False

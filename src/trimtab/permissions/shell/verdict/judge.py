@@ -15,19 +15,18 @@ from trimtab.permissions.shell.grammar.arithmetic import (
 from trimtab.permissions.shell.grammar.functions import find_callable, find_recursion
 from trimtab.permissions.shell.grammar.parser import parse
 from trimtab.permissions.shell.grammar.parts import DECLARATIONS
-from trimtab.permissions.shell.grammar.syntax import (
-    Command,
-    Effort,
-    Script,
-    Word,
-)
+from trimtab.permissions.shell.grammar.syntax import Command, Effort, Script, Word
 from trimtab.permissions.shell.grammar.words import FRESH, UNKNOWN, Argument, Variables
 from trimtab.permissions.shell.programs.carried import find_carried
 from trimtab.permissions.shell.programs.carriers import carry, is_carrier
 from trimtab.permissions.shell.programs.destruction import find_destruction
 from trimtab.permissions.shell.programs.identify import Name, identify
 from trimtab.permissions.shell.programs.launchers import find_launched, search_aliases
-from trimtab.permissions.shell.programs.leading import skip_leading_options, split_targets
+from trimtab.permissions.shell.programs.leading import (
+    keep_identifier,
+    skip_leading_options,
+    split_targets,
+)
 from trimtab.permissions.shell.programs.network import (
     PROXY,
     find_addresses,
@@ -350,7 +349,7 @@ class Judge:
         texts = [argument.text for argument in arguments]
         leading = skip_leading_options([a.text for a in fixed], texts, self.places.is_near)
         found = Found(
-            identifier=name.identifier,
+            identifier=keep_identifier(name.identifier, leading),
             read_only=read_only,
             doubtful=doubtful,
             base=name.base,
