@@ -9,7 +9,6 @@ import msgspec
 
 from trimtab.permissions.shell.grammar.arithmetic import (
     find_unknown,
-    names_unknown,
     runs_if_evaluated,
 )
 from trimtab.permissions.shell.grammar.functions import find_callable, find_recursion
@@ -61,6 +60,7 @@ from trimtab.permissions.shell.verdict.reading import (
 )
 from trimtab.permissions.shell.verdict.settings import (
     SETTERS,
+    check_names,
     extends_path,
     is_assignment,
     names_variable,
@@ -221,8 +221,6 @@ class Judge:
         if command.is_test or arguments[0].text in (*_BUILTIN_TESTS, *SETTERS, *DECLARATIONS):
             self._check_evaluated(arguments)
         self.into.add_hazards(*find_unknown(command, variables))
-        if names_unknown(arguments):
-            self.into.add_hazards("a subscript that is not known is evaluated")
         if arguments[0].text in DECLARATIONS:
             self._check_arrays(arguments, variables)
         body = [
@@ -335,6 +333,7 @@ class Judge:
             self.into.dynamic.append("the name of a command is not known before it runs")
             return
         name = identify(arguments)
+        check_names(self.into, arguments)
         if name.dynamic:
             self.into.dynamic.append(f"what {name.base} is to do is not known before it runs")
         self._check_patterns(name, arguments)
