@@ -403,7 +403,7 @@ class Judge:
             self.into.add_hazards(*name.hazards)
             leading = rest[: name.skipped]
             folders = [b for a, b in pairwise(leading) if a.text == "-C" and b.known]
-            if bare := self.places.find_bare(folders):
+            if bare := self.places.find_repository(folders):
                 self.into.add_hazards(f"git takes settings and hooks from {bare}")
             if name.hazards:
                 given = rest[: name.skipped - 1] if name.skipped else rest
