@@ -55,7 +55,8 @@ class Program(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     words: str = ""
     """If given, the first operand (empty if there is none) must match for it to be read-only."""
     tries: str = ""
-    """If given and the first operand matches, it seems to only read, though it may do more."""
+    """If given and the first operand matches, or the first two with a blank between them, it seems
+    to only read, though it may do more."""
     text: bool = False
     """True if its arguments are text: no options, no paths."""
     skip: int = 0
