@@ -146,6 +146,7 @@ def test_a_variable_that_xargs_sets_counts_like_one_that_the_script_sets(
         "runcon -t x rm y",
         "chrt -b rm x",
         "chrt 5 rm x",
+        "exec -a rm busybox x",
     ],
 )
 def test_a_denied_command_is_found_where_a_launcher_lacks_its_own_operand(

@@ -220,7 +220,8 @@ def _carry_shell(judge: "Judge", shell: str, rest: Sequence[Argument], stdin: st
         if text in ("--version", "--help"):
             return True
         takes = text in ("--rcfile", "--init-file") or _SETS.fullmatch(text) is not None
-        judge.into.add_hazards(*_find_changes(text, words[-1].text if takes and words else ""))
+        value = words[-1].text if takes and words else ""
+        judge.into.add_hazards(*_find_changes(shell, text, value))
         if takes:
             words[-1:] = []
         logs_in = logs_in or text == "--login" or re.match(r"-[A-Za-z]*l", text) is not None
@@ -242,8 +243,10 @@ def _carry_shell(judge: "Judge", shell: str, rest: Sequence[Argument], stdin: st
     return False
 
 
-def _find_changes(option: str, value: str) -> Iterator[str]:
+def _find_changes(shell: str, option: str, value: str) -> Iterator[str]:
     """Why a shell with this option runs something else than it is given."""
+    if shell == "fish" and re.match(r"-[A-Za-z]*C|--init-c", option):
+        yield "a script is run before the others"
     if option in ("--rcfile", "--init-file") or re.match(r"-[a-z]*i", option):
         yield "an interactive shell runs its start-up files"
     if _REREADS.fullmatch(value) or re.match(r"-[A-Za-z]*[kH]", option):
