@@ -127,6 +127,13 @@ async def test_an_empty_rule_of_a_flag_is_an_error(cli: Cli, value: str) -> None
         outcome = await run(cli, "touch one", f"{flag}={value}", "--allow-all-tools")
         assert outcome.code == 2
         assert f"{flag} has no rule" in outcome.text + outcome.notes
+    for flag in ("--deny-url", "--allow-url"):
+        outcome = await run(cli, "touch one", f"{flag}={value}", "--allow-all-tools")
+        assert outcome.code == 2
+        assert f"{flag} has no address" in outcome.text + outcome.notes
+    outcome = await run(cli, "touch one", f"--excluded-tools={value}", "--allow-all-tools")
+    assert outcome.code == 2
+    assert "--excluded-tools names no tool" in outcome.text + outcome.notes
 
 
 @pytest.mark.parametrize("broken", ['{"permissions": {"deny": ["she', "{", '{"model": "x",'])

@@ -66,7 +66,7 @@ def build_options(values: Values) -> SessionOptions:
         session_id=session_id,
         auto_commit=False if "no_auto_commit" in values else None,
         available_tools=split(values["available_tools"]) if "available_tools" in values else None,
-        excluded_tools=split(values.get("excluded_tools", [])),
+        excluded_tools=find_excluded(values),
         instructions="skip" if "no_custom_instructions" in values else "load",
         customize=find_customizations(values, cwd),
         permissions=find_permissions(values, cwd),
@@ -206,8 +206,11 @@ def find_rules(values: Values, verb: str) -> tuple[str, ...]:
     texts: list[str] = values.get(f"{verb}_tool", [])
     if not all(map(split_rules, texts)):
         raise UsageError(f"--{verb}-tool has no rule; write one, such as shell(git:*).")
+    addresses: list[str] = values.get(f"{verb}_url", [])
+    if not all(split([text]) for text in addresses):
+        raise UsageError(f"--{verb}-url has no address; write one, such as example.com.")
     rules = [rule for text in texts for rule in split_rules(text)]
-    rules += [f"url({pattern})" for pattern in split(values.get(f"{verb}_url", []))]
+    rules += [f"url({pattern})" for pattern in split(addresses)]
     if rules:
         from trimtab.permissions.rules import parse_rules
 
@@ -237,6 +240,14 @@ def find_limits(values: Values) -> LimitOptions:
         max_continues=values.get("max_autopilot_continues"),
         max_repeats=values.get("max_repeats"),
     )
+
+
+def find_excluded(values: Values) -> tuple[str, ...]:
+    """Return the tools that `--excluded-tools` names. Raises if one of the flags names none."""
+    texts: list[str] = values.get("excluded_tools", [])
+    if not all(split([text]) for text in texts):
+        raise UsageError("--excluded-tools names no tool; write one, such as bash.")
+    return split(texts)
 
 
 def split(texts: list[str]) -> tuple[str, ...]:
