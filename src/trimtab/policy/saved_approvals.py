@@ -131,7 +131,7 @@ def _find_problem(content: Any) -> str:
     locations = content.get("locations", {})
     if not isinstance(locations, dict):
         return "locations is not an object"
-    for name, entry in (*locations.items(), ("always", content.get("always", {}))):
+    for name, entry in (*locations.items(), ("always", content.get("always") or {})):
         if not isinstance(entry, dict):
             return f"{name} is not an object"
         if not isinstance(entry.get("tool_approvals", []), list):
