@@ -114,6 +114,12 @@ async def test_a_rule_that_cannot_be_read_is_an_error_at_the_start(
         ('{"permissions": {}, /* x */ "permissions": {}}', "permissions is given twice"),
         ('{"permissions": {"deny": []}, "permissions.deny": []}', "permissions.deny is given"),
         ('{"permissions.deny": ["shel(rm)"]}', "did you mean shell?"),
+        ('{"deniedURLs": ["x.test"]}', "did you mean deniedUrls?"),
+        ('{"permissions": null}', "`permissions` is not an object"),
+        ('{"permissions": {"deny": null}}', "`permissions.deny` is not a list of texts"),
+        ('{"deniedUrls": null}', "`deniedUrls` is not a list of texts"),
+        ('{"sandbox": "on"}', "`sandbox` is not an object"),
+        ('["permissions"]', "so its rules are not known; correct it"),
     ],
 )
 async def test_settings_whose_rules_may_be_missing_are_an_error_at_the_start(
@@ -145,6 +151,9 @@ async def test_an_empty_rule_of_a_flag_is_an_error(cli: Cli, value: str) -> None
         outcome = await run(cli, "touch one", f"{flag}={value}", "--allow-all-tools")
         assert outcome.code == 2
         assert f"{flag} has no " in outcome.text + outcome.notes
+    outcome = await run(cli, "touch one", f"--excluded-tools={value}", "--allow-all-tools")
+    assert outcome.code == 2
+    assert "--excluded-tools names no tool" in outcome.text + outcome.notes
 
 
 async def test_a_rule_for_a_command_without_its_kind_is_an_error(cli: Cli) -> None:

@@ -66,7 +66,7 @@ def build_options(values: Values) -> SessionOptions:
         session_id=session_id,
         auto_commit=False if "no_auto_commit" in values else None,
         available_tools=split(values["available_tools"]) if "available_tools" in values else None,
-        excluded_tools=split(values.get("excluded_tools", [])),
+        excluded_tools=find_excluded(values),
         instructions="skip" if "no_custom_instructions" in values else "load",
         customize=find_customizations(values, cwd),
         permissions=find_permissions(values, cwd),
@@ -240,6 +240,14 @@ def find_limits(values: Values) -> LimitOptions:
         max_continues=values.get("max_autopilot_continues"),
         max_repeats=values.get("max_repeats"),
     )
+
+
+def find_excluded(values: Values) -> tuple[str, ...]:
+    """Return the tools that `--excluded-tools` names. Raises if one of the flags names none."""
+    texts: list[str] = values.get("excluded_tools", [])
+    if not all(split([text]) for text in texts):
+        raise UsageError("--excluded-tools names no tool; write one, such as bash.")
+    return split(texts)
 
 
 def split(texts: list[str]) -> tuple[str, ...]:

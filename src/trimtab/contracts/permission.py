@@ -34,7 +34,7 @@ def can_name_command(text: str) -> bool:
     """Return True if a rule with this argument is for one command, in words as they are typed."""
     program = text.partition(" ")[0]
     plain = _NOT_IN_COMMANDS.isdisjoint(text) and text[-1:] != ":"
-    return plain and ":" not in program and program[:1] != "@"
+    return plain and ":" not in program and program[:1] not in tuple("@!~-")
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):

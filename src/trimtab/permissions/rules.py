@@ -27,6 +27,16 @@ _ALIASES = {
     "glob": "read",
     "web_fetch": "url",
 }
+_FOREIGN = {
+    "shell": "sh zsh cmd command commands exec execute run run_shell run_command shell_command "
+    "run_terminal_command powershell pwsh",
+    "url": "webfetch fetch_url domain network",
+    "write": "multiedit notebookedit write_file edit_file str_replace_editor",
+    "read": "read_file view_file",
+}
+"""Names by which programs and people call these kinds, with an argument."""
+_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+"""Characters that nobody sees, so that nobody can tell why a rule covers nothing."""
 KINDS = ("shell", "bash", "write", "read", "url", "memory")
 """The kinds of rules; any other word is the name of a tool or a server."""
 HERE = "./"
@@ -45,6 +55,12 @@ def parse_rule(text: str, source: str = "flag") -> Rule:
     if intended := _find_misspelt(kind):
         raise UsageError(
             f"The permission rule {text!r} has an unknown kind; did you mean {intended}?"
+        )
+    if argument is not None and (meant := _find_meant(kind)):
+        intended = f"{meant}({argument.removeprefix('domain:')})"
+        raise UsageError(
+            f"The permission rule {text!r} has the unknown kind {kind}; write {intended}, "
+            f"or mcp__{kind}__TOOL for the tool of a server."
         )
     if argument is not None:
         argument = argument.strip()
@@ -65,10 +81,21 @@ def _find_misspelt(kind: str) -> str:
     """Return the kind that was meant by a word that is almost one, or an empty text."""
     if kind in KINDS or len(kind) < len("url"):
         return ""
+    words = {word.lower(): word for word in (*KINDS, *_ALIASES)}
+    if kind not in _ALIASES and kind.lower() in words:
+        return words[kind.lower()]
+    if (beginning := kind.partition(":")[0]) in KINDS:  # `shell:rm`
+        return f"{beginning}({kind.partition(':')[2]})"
     from difflib import get_close_matches
 
     close = get_close_matches(kind.lower(), KINDS, 1, cutoff=0.85)
-    return close[0] if close else ""
+    return close[0] if close and kind not in _ALIASES else ""
+
+
+def _find_meant(kind: str) -> str:
+    """Return the kind of rule that other programs call by another name, or an empty text."""
+    name = kind.lower().replace("-", "_")
+    return next((meant for meant, names in _FOREIGN.items() if name in names.split()), "")
 
 
 def is_kind(name: str) -> bool:
@@ -83,6 +110,8 @@ def parse_rules(texts: Iterable[str], source: str = "flag") -> tuple[Rule, ...]:
 def _find_problem(kind: str, argument: str) -> str | None:
     """Return why an argument would not cover what it seems to."""
     meant = _ALIASES.get(kind, kind)
+    if unseen := _UNSEEN.search(argument):
+        return f"it has the invisible character U+{ord(unseen[0]):04X} in it; type it anew"
     if not argument:
         return f"nothing stands in the parentheses; write {kind} alone to mean everything"
     match meant:
@@ -95,7 +124,7 @@ def _find_problem(kind: str, argument: str) -> str | None:
         case "url" if not _is_address(argument):
             forms = f"{kind}(example.com) or {kind}(https://*.example.com)"
             problem = f"that is not an address; write {forms}"
-        case _ if meant not in KINDS and re.search("""[*,'"]""", argument) and argument != "*":
+        case _ if meant not in KINDS and re.search("""[*,'":\\s]""", argument) and argument != "*":
             problem = f"that is not the name of a tool; name one tool, or write {kind} for all"
         case _:
             problem = None
@@ -104,6 +133,9 @@ def _find_problem(kind: str, argument: str) -> str | None:
 
 def _find_command_problem(kind: str, argument: str) -> str | None:
     name = argument.removesuffix(":*").rstrip()
+    if argument[0] in "!~-" and not argument.endswith("/"):
+        form = f"write {kind}(NAME), with a path in full"
+        return f"no command begins with {argument[0]} as it is read; {form}"
     if argument.startswith(MARK):
         known = ", ".join(MARK + name for name in load_groups())
         unknown = f"there is no such group of commands; write one of {known}"

@@ -19,6 +19,7 @@ _LOOPBACK = re.compile(r"(?:.*\.)?localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1?\]")
 _DECODINGS = 4
 """A text is decoded so often at most: servers behind others decode once more."""
 _PORTS = {"http": "80", "https": "443", "ws": "80", "wss": "443", "ftp": "21"}
+_HIGHEST_PORT = 65535
 
 
 class Address(NamedTuple):
@@ -40,6 +41,9 @@ def parse_pattern(text: str) -> Address | None:
     any_port = re.match(r"[^/?#]*[^/?#:]:\*(?=[/?#]|$)", text.partition("://")[2] or text)
     address = _parse(text.replace(":*", "", 1) if any_port else text)
     if address is None or not _HOST.fullmatch(address.host):
+        return None
+    mistyped = address.host in _PORTS and address.path.startswith("//")  # `https//example.com`
+    if mistyped or (address.port and int(address.port) > _HIGHEST_PORT):
         return None
     return address._replace(port="*") if any_port else address
 

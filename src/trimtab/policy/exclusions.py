@@ -16,11 +16,13 @@ from trimtab.config.trust import find_root
 from trimtab.contracts.errors import ConfigurationError
 from trimtab.contracts.permission import Rule
 from trimtab.permissions.exclusions import compile_pattern
-from trimtab.policy.guards import find_intended
+from trimtab.policy.guards import find_intended, find_repeated
 from trimtab.workspace.sandbox.policy import find_git
 
 KEY = "contentExclusion"
 EVERYWHERE = "*"
+_RULING = ("permissions", "allowedUrls", "deniedUrls")
+"""Settings that a policy does not have."""
 MAX_DEPTH = 3
 MAX_FOLDERS = 2000
 """Limits of the search for repositories inside the workspace."""
@@ -39,17 +41,28 @@ def read_policy(folder: str) -> dict[str, Any]:
     found = {}
     for file in (os.path.join(folder, name) for name in names):
         try:
-            content = read_jsonc(read_regular(file))
+            data = read_regular(file)
+            content = read_jsonc(data)
         except (OSError, JsonProblem) as error:
             raise _unreadable(file, str(error)) from None
-        if not isinstance(content, dict):
-            raise _unreadable(file, "it is not a JSON object")
-        for key in content:
-            if key != KEY and find_intended(key) == KEY:
-                raise _unreadable(file, f"{key} is not known; {KEY} is")
+        if problem := _find_problem(content, data):
+            raise _unreadable(file, problem)
         if KEY in content:
             found[file] = content[KEY]
     return found
+
+
+def _find_problem(content: Any, data: bytes) -> str:
+    """Return why a policy may not say what it was meant to, or an empty text."""
+    if not isinstance(content, dict):
+        return "it is not a JSON object"
+    for key in content:
+        if key in _RULING:
+            return f"{key} counts in settings files only"
+        if key != KEY and find_intended(key) == KEY:
+            return f"{key} is not known; {KEY} is"
+    repeated = next(find_repeated(data), "")
+    return f"{repeated} is given twice" if repeated else ""
 
 
 def _unreadable(path: str, why: str) -> ConfigurationError:

@@ -14,7 +14,8 @@ from trimtab.contracts.errors import ConfigurationError
 GUARDS = ("permissions", "contentExclusion", "allowedUrls", "deniedUrls", "sandbox", "limits")
 """The settings that keep something from happening."""
 _NAMED = re.compile("|".join(GUARDS).encode(), re.IGNORECASE)
-_DENIES = re.compile("(?:den[iy]|disallow|forbid|block|exclude)", re.IGNORECASE)
+_DENIES = re.compile("(?:denn?[iy]|disallow|forbid|block|exclude)", re.IGNORECASE)
+_ADDRESSES = re.compile("url|uri|domain|host", re.IGNORECASE)
 _SIMILAR = 0.8
 
 
@@ -54,7 +55,7 @@ def _check(values: Mapping[str, Any], data: bytes, file: str) -> None:
             raise ConfigurationError(f"{file}: `{key}` is not {kind}; write one.")
         if key not in known and (intended := find_intended(key)):
             raise ConfigurationError(f"{file}: there is no setting {key}; did you mean {intended}?")
-    for key in _find_repeated(data):
+    for key in find_repeated(data):
         raise ConfigurationError(f"{file}: {key} is given twice; put both into one.")
 
 
@@ -65,8 +66,10 @@ def find_intended(key: str) -> str:
     for guard in GUARDS:
         if SequenceMatcher(None, key.lower(), guard.lower()).ratio() >= _SIMILAR:
             return guard
-    if key in ("allow", "ask") or _DENIES.match(key):
-        return f"permissions.{key if key in ('allow', 'ask') else 'deny'}"
+    if key in ("allow", "ask"):
+        return f"permissions.{key}"
+    if _DENIES.match(key):
+        return "deniedUrls" if _ADDRESSES.search(key) else "permissions.deny"
     return ""
 
 
@@ -74,7 +77,7 @@ class _Pairs(list[tuple[str, Any]]):
     """An object as it is written: a key may be in it twice."""
 
 
-def _find_repeated(data: bytes) -> Iterator[str]:
+def find_repeated(data: bytes) -> Iterator[str]:
     """Yield guards, and keys in them, that are given twice: of these only the last would count."""
     if _NAMED.search(data) is None:
         return

@@ -97,9 +97,9 @@ def read_rules(home: "Home", file: str) -> dict[str, list[Rule]]:
     for key in given:
         _check_key(key, file)
     for verb in _VERBS:
-        rules[verb] += _parse(_texts(given.get(verb), f"permissions.{verb}", file), file)
+        rules[verb] += _parse(_texts(given.get(verb, []), f"permissions.{verb}", file), file)
     for key, verb in _URLS.items():
-        texts = [f"url({pattern})" for pattern in _texts(content.get(key), key, file)]
+        texts = [f"url({pattern})" for pattern in _texts(content.get(key, []), key, file)]
         rules[verb] += _parse(texts, file)
     return rules
 
@@ -126,8 +126,6 @@ def _parse(texts: Sequence[str], file: str) -> list[Rule]:
 
 
 def _texts(value: Any, key: str, file: str) -> list[str]:
-    if value is None:
-        return []
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         raise ConfigurationError(f"{file}: `{key}` is not a list of texts; write one.")
     return value

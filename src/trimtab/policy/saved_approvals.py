@@ -12,6 +12,9 @@ from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.permission import Rule
 from trimtab.permissions.approvals import to_rules
 
+_NOT_APPROVALS = ("permissions", "allow", "ask", "deny", "deniedUrls", "contentExclusion")
+"""Settings that somebody may look for in this file."""
+
 
 class Granted(msgspec.Struct, frozen=True, kw_only=True):
     """The approvals of a location."""
@@ -111,7 +114,29 @@ def _decode(path: str, data: bytes) -> dict[str, Any]:
         raise ConfigurationError(
             f"{path} is not valid JSON ({error}): correct it, or move it away to start over."
         ) from error
-    return content if isinstance(content, dict) else {}
+    if problem := _find_problem(content):
+        raise ConfigurationError(
+            f"{path} is not valid ({problem}): correct it, or move it away to start over."
+        )
+    approvals: dict[str, Any] = content
+    return approvals
+
+
+def _find_problem(content: Any) -> str:
+    """Return why a file does not hold approvals, or an empty text: a typo must not open a door."""
+    if not isinstance(content, dict):
+        return "it is not a JSON object"
+    if key := next((key for key in content if key in _NOT_APPROVALS), ""):
+        return f"{key} has no effect here, but in settings.json"
+    locations = content.get("locations", {})
+    if not isinstance(locations, dict):
+        return "locations is not an object"
+    for name, entry in (*locations.items(), ("always", content.get("always") or {})):
+        if not isinstance(entry, dict):
+            return f"{name} is not an object"
+        if not isinstance(entry.get("tool_approvals", []), list):
+            return f"tool_approvals of {name} is not a list"
+    return ""
 
 
 def _entry(locations: Any, key: str) -> dict[str, Any]:

@@ -49,12 +49,51 @@ def test_rules_are_read(text: str, kind: str, argument: str | None) -> None:
         *("bash(git *)", "bash(g*t)", "shell(*:*)", "edit(*.py)", "view(a?)", "web_fetch(a b)"),
         *("github(get_*)", "read($HOME/x)", "write(${HOME}/x)"),
         *("memory(x)", "url(a b)", "url(https://)", "shell(x) y", "-x", "read(a?)"),
+        *(
+            "shell(!rm)",
+            "shell(-rm)",
+            "shell(~/x)",
+            "shell(r\u200bm)",
+            "shell(rm\0)",
+            "read(a\u202eb)",
+        ),
+        *("url(x.test:99999)", "url(https//x.test)", "github(a b)", "github(domain:x)"),
     ],
 )
 def test_a_wrong_rule_is_an_error_that_names_it(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_rule(text)
     assert repr(text) in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("Bash(rm:*)", "did you mean bash?"),
+        ("Edit(.env)", "did you mean edit?"),
+        ("Grep", "did you mean grep?"),
+        ("shell:rm", "did you mean shell(rm)?"),
+        ("write:src/a.py", "did you mean write(src/a.py)?"),
+        ("PowerShell(rm)", "write shell(rm)"),
+        ("run_shell(rm)", "write shell(rm)"),
+        ("sh(rm)", "write shell(rm)"),
+        ("WebFetch(domain:x.test)", "write url(x.test)"),
+        ("read_file(.env)", "write read(.env)"),
+        ("MultiEdit(src/a.py)", "write write(src/a.py)"),
+    ],
+)
+def test_a_rule_in_the_words_of_another_program_is_an_error_that_names_ours(
+    text: str, meant: str
+) -> None:
+    """It was taken for the tool of a server, and covered nothing."""
+    with pytest.raises(UsageError) as caught:
+        parse_rule(text)
+    assert meant in caught.value.message
+
+
+@pytest.mark.parametrize("text", ["powershell", "fetch(fetch)", "mcp__cmd__run", "a-b(c.d/e_f)"])
+def test_names_of_tools_and_servers_stay_rules(text: str) -> None:
+    assert str(parse_rule(text)) == text
 
 
 @pytest.mark.parametrize(

@@ -289,6 +289,10 @@ def test_rules_and_places(command: str, allow: list[str], verdict: str) -> None:
         ("ls", "shell"),
         ("ls", "bash"),
         ("curl https://evil.test/x", "url(evil.test)"),
+        ("dig @evil.test x", "url(evil.test)"),
+        ("npx -y npm@latest publish", "shell(npm publish)"),
+        ("pnpm dlx npm@10 publish", "shell(npm publish)"),
+        ("npm exec -- npm@^10 publish", "shell(npm publish)"),
         ("curl http://a.evil.test:8080/x", "url(*.evil.test)"),
         ("echo x > secret.txt", "write(secret.txt)"),
         ("echo x > y", "write"),
@@ -361,6 +365,10 @@ echo x | python3
 python3 - < a.py
 node -e 1
 perl -ne print a.txt
+perl -wlane print a.txt
+python3 -Sc 1
+python -ic 1
+ruby -ne 1
 ssh host ls
 docker run alpine ls
 kubectl exec pod -- ls

@@ -102,9 +102,24 @@ def test_the_machines_policy_is_read_from_all_its_files(tmp_path: Path) -> None:
     assert read_policy(str(tmp_path / "missing")) == {}
 
 
-def test_a_policy_that_cannot_be_read_lets_no_session_start(tmp_path: Path) -> None:
-    write(tmp_path / "a.json", '{"contentExclusion": ')
-    with pytest.raises(ConfigurationError, match=r"a\.json cannot be read"):
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('{"contentExclusion": ', r"a\.json cannot be read"),
+        ("[]", "it is not a JSON object"),
+        ('{"contentExclusions": {"*": ["a"]}}', "contentExclusions is not known"),
+        (
+            '{"contentExclusion": {"*": ["a"]}, "contentExclusion": {}}',
+            "contentExclusion is given twice",
+        ),
+        ('{"permissions": {"deny": ["shell"]}}', "permissions counts in settings files only"),
+    ],
+)
+def test_a_policy_that_cannot_be_read_lets_no_session_start(
+    tmp_path: Path, text: str, problem: str
+) -> None:
+    write(tmp_path / "a.json", text)
+    with pytest.raises(ConfigurationError, match=problem):
         read_policy(str(tmp_path))
 
 

@@ -20,6 +20,7 @@ _PLAIN = re.compile(r"[^ \t\n\\'\"$`;&|<>()]+")
 _IN_QUOTES = re.compile(r'[^\\"$`]+')
 _IN_HEREDOC = re.compile(r"[^\\$`]+")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_POSITION = re.compile(r"\$\{?([1-9]\d*|[@*])")
 _PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]|[@*#?$!-]")
 _BRACED = re.compile(r"(?:[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-])")
 _KEYS = re.compile(r"!?[A-Za-z_][A-Za-z0-9_]*\[[@*]\]\}")
@@ -377,6 +378,7 @@ class Reader(ABC):
             raise Unparsable("an expansion is not closed")
         inside = self.text[self.pos : end]
         self.script.computed.update(_NAME.findall(inside))
+        self.script.computed.update(_POSITION.findall(inside))
         if "$(" in inside:
             self.script.substitutes = True
 

@@ -22,6 +22,8 @@ LONGEST = 10_000
 _GLOB = re.compile(r"[*?]|\[.", re.DOTALL)
 _SEQUENCE = re.compile(r"(-?\d+|[A-Za-z])\.\.(-?\d+|[A-Za-z])(\.\.-?\d+)?")
 
+_GIVEN = re.compile(r"[1-9]\d*|[@*]")
+"""The words that a function or a script is given."""
 _SPECIAL = re.compile(
     r"BASH\w*|S?RANDOM|SECONDS|LINENO|EPOCH\w+|HIST\w+|DIRSTACK|GROUPS|FUNCNAME|PIPESTATUS|E?UID|PPID"
     r"|SHELLOPTS|IFS|OPT\w+|REPLY|(?:OLD)?PWD|COMP_\w+|READLINE_\w+|COPROC|MAPFILE|_"
@@ -179,6 +181,8 @@ class Variables:
         return self._numbers[name]
 
     def _is_number(self, name: str) -> bool:
+        if _GIVEN.fullmatch(name):  # what a function or a script is given
+            return False
         for word in self._script.values.get(name, ()):
             if word is None:
                 return False

@@ -93,12 +93,10 @@ def _carry_words(
     judge.note_places(given, reads=True)
     if table.assigns:
         inner = _take_assignments(judge, inner)
-    unsure = reading.strange or reading.uncertain or any(not a.known for a in inner[: table.skip])
-    inner = inner[table.skip :]
+    own, inner = _split_operands(table, inner)
+    unsure = reading.strange or reading.uncertain or any(not a.known for a in own)
     unsure = unsure or _may_bring_command(rest, inner)
-    for count in (c for option in ("-P", "--max-procs") for c in reading.values.get(option, ())):
-        if table.appends and (count is None or not re.fullmatch(PROCESSES, count.text)):
-            judge.into.add_hazards(f"{name.base} may start processes without end")
+    _check_settings(judge, name, table, reading)
     if unsure:
         judge.into.dynamic.append(f"what {name.base} starts is not known before it runs")
     if not inner:
@@ -111,6 +109,25 @@ def _carry_words(
     else:
         judge.judge_words(_with_input(table, reading.values, inner))
     return table.transparent and not unsure and not reading.hazards
+
+
+def _split_operands(table: Program, words: list[Argument]) -> tuple[list[Argument], list[Argument]]:
+    """The operands of a carrier itself, and what it starts: `setarch -R ls` has none of its own."""
+    own, inner = words[: table.skip], words[table.skip :]
+    if not table.skipped:
+        return own, inner
+    if not all(re.fullmatch(table.skipped, word.text) for word in own if word.known):
+        return [], words
+    return own, read_leading(table, inner)[1]  # `setarch x86_64 -R ls`
+
+
+def _check_settings(judge: "Judge", name: Name, table: Program, reading: Reading) -> None:
+    """Check the variables that `xargs` sets, and how many processes it starts."""
+    for value in (v for option in table.names.split() for v in reading.values.get(option, ())):
+        judge.set_variable(value.text if value else "PATH", None)
+    for count in (c for option in ("-P", "--max-procs") for c in reading.values.get(option, ())):
+        if table.appends and (count is None or not re.fullmatch(PROCESSES, count.text)):
+            judge.into.add_hazards(f"{name.base} may start processes without end")
 
 
 def _may_bring_command(rest: Sequence[Argument], inner: Sequence[Argument]) -> bool:
@@ -203,7 +220,8 @@ def _carry_shell(judge: "Judge", shell: str, rest: Sequence[Argument], stdin: st
         if text in ("--version", "--help"):
             return True
         takes = text in ("--rcfile", "--init-file") or _SETS.fullmatch(text) is not None
-        judge.into.add_hazards(*_find_changes(text, words[-1].text if takes and words else ""))
+        value = words[-1].text if takes and words else ""
+        judge.into.add_hazards(*_find_changes(shell, text, value))
         if takes:
             words[-1:] = []
         logs_in = logs_in or text == "--login" or re.match(r"-[A-Za-z]*l", text) is not None
@@ -225,8 +243,10 @@ def _carry_shell(judge: "Judge", shell: str, rest: Sequence[Argument], stdin: st
     return False
 
 
-def _find_changes(option: str, value: str) -> Iterator[str]:
+def _find_changes(shell: str, option: str, value: str) -> Iterator[str]:
     """Why a shell with this option runs something else than it is given."""
+    if shell == "fish" and re.match(r"-[A-Za-z]*C|--init-c", option):
+        yield "a script is run before the others"
     if option in ("--rcfile", "--init-file") or re.match(r"-[a-z]*i", option):
         yield "an interactive shell runs its start-up files"
     if _REREADS.fullmatch(value) or re.match(r"-[A-Za-z]*[kH]", option):

@@ -26,7 +26,8 @@ MOST = 4
 WINDOW = 12
 """So many words are enough to name a command."""
 _REMOTELY = frozenset(("run", "exec", "ssh", "debug", "shell", "enter"))
-_PROGRAM = re.compile(r"[\w/+@-][\w./+@-]*")
+_VERSION = re.compile(r"(?<=[^@/])(?:@|==)[^/]*$")
+_PROGRAM = re.compile(r"[\w/+@-](?:[\w./+@^~-]|==)*")
 
 
 class _Table(msgspec.Struct):
@@ -68,11 +69,16 @@ def _find_lines(words: Sequence[Argument]) -> Iterator[Sequence[Argument]]:
         rest = _skip_options(words)
         if not rest or not _PROGRAM.fullmatch(rest[0].text):
             return
-        yield rest
+        yield [_drop_version(rest[0]), *rest[1:]]
         follows_option = len(rest) < len(words) and words[len(words) - len(rest) - 1].text != "--"
         if not follows_option:
             return
         words = rest[1:]
+
+
+def _drop_version(word: Argument) -> Argument:
+    """A package as it is called, `npm` of `npm@latest`."""
+    return Argument(_VERSION.sub("", word.text), word.pattern, word.many)
 
 
 def _skip_options(words: Sequence[Argument]) -> Sequence[Argument]:

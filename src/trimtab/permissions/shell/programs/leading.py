@@ -27,6 +27,7 @@ _VALUELESS = {
     **dict.fromkeys(("npm", "pnpm", "yarn"), "-s --silent -q --quiet -g --global -r --recursive"),
 }
 """Options of programs that are not in the table, which take no value."""
+_PACKAGERS = frozenset(("npm", "pnpm", "yarn"))
 _SHORTENED = frozenset(("npm", "hg", "gradle", "gradlew"))
 """Programs whose commands may be shortened: `npm publ`."""
 _SHORTEST = 3
@@ -35,7 +36,14 @@ _GROUPED = dict.fromkeys(("docker", "podman", "nerdctl"), ("image", "container",
 _MAX_LETTERS = 3
 """Longer words with one dash are names: `find -delete`."""
 _OTHER_NAMES = {
-    "git push": ("git send-pack", "git http-push", "git subtree push", "git lfs push"),
+    "git push": (
+        "git send-pack",
+        "git http-push",
+        "git remote-https",
+        "git remote-http",
+        "git subtree push",
+        "git lfs push",
+    ),
     "npm install": ("npm i", "npm in", "npm add", "npm isntall"),
     "npm uninstall": ("npm r", "npm rm", "npm un", "npm remove", "npm unlink"),
     "npm run": ("npm run-script", "npm rum", "npm urn"),
@@ -84,6 +92,12 @@ def skip_leading_options(
     if any(_changes(words, known) for known in begun):
         return tuple(fixed[:1])
     return (*kept, *rest)
+
+
+def keep_identifier(identifier: str, leading: tuple[str, ...]) -> str:
+    """Return the identifier, or the program alone if it works in a folder elsewhere."""
+    program = identifier.partition(" ")[0]
+    return program if program in _PACKAGERS and len(leading) == 1 else identifier
 
 
 def _changes(words: Sequence[str], known: dict[str, str]) -> bool:

@@ -36,6 +36,7 @@ _CONNECTORS = frozenset(
     (
         *("ssh", "sftp", "nc", "ncat", "netcat", "telnet", "ftp", "lftp", "ping", "dig", "host"),
         *("nslookup", "traceroute", "nmap", "mosh", "ssh-copy-id", "ssh-keyscan"),
+        *("drill", "kdig", "delv"),
     )
 )
 _COPIERS = frozenset(("scp", "rsync", "git", "openssl"))
@@ -111,7 +112,8 @@ def find_addresses(program: str, arguments: Sequence[Argument]) -> Iterator[str]
     if program in ADDRESSED:
         for argument in _find_operands(program, arguments):
             if not _URL.search(argument.text):
-                yield from _find_bare(program, argument.text)
+                text = argument.text.removeprefix("@") if program in _CONNECTORS else argument.text
+                yield from _find_bare(program, text)  # `dig @server name`
     if program == "socat":
         for argument in arguments:
             yield from (f"tcp://{host}" for host in _SOCAT.findall(argument.text) if host)
@@ -171,6 +173,7 @@ def find_hosts(words: Sequence[str]) -> Iterator[str]:
     for word in words:
         # Of a text with blanks only `host=NAME` counts.
         texts = re.findall(r"\w=(\S+)", word) if re.search(r"\s", word) else [word]
+        texts += [word[2:]] if re.match(r"-\w", word) else []  # `-hexample.com`
         for part in (part for text in texts for part in re.split(r"[=,/@]", text)):
             if _HOST.fullmatch(part):
                 yield part

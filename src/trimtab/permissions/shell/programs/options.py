@@ -55,11 +55,16 @@ class Program(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     words: str = ""
     """If given, the first operand (empty if there is none) must match for it to be read-only."""
     tries: str = ""
-    """If given and the first operand matches, it seems to only read, though it may do more."""
+    """If given and the first operand matches, or the first two with a blank between them, it seems
+    to only read, though it may do more."""
     text: bool = False
     """True if its arguments are text: no options, no paths."""
     skip: int = 0
     """For one that starts another program: so many operands stand before that."""
+    skipped: str = ""
+    """The same: what these look like; a word that does not is the program that is started."""
+    names: str = ""
+    """The same: options whose value is the name of a variable that it sets."""
     assigns: bool = False
     """The same: variables may be set before it."""
     appends: bool = False

@@ -46,6 +46,7 @@ _FIND_VALUED = frozenset(
         *("-maxdepth", "-mindepth", "-regextype", "-amin", "-anewer", "-atime", "-cmin", "-cnewer"),
         *("-ctime", "-fstype", "-gid", "-group", "-ilname", "-iname", "-inum", "-ipath", "-iregex"),
         *("-iwholename", "-links", "-lname", "-mmin", "-mtime", "-name", "-newer", "-newermt"),
+        "-files0-from",
         *(
             "-newerct",
             "-newerat",
@@ -60,7 +61,7 @@ _FIND_VALUED = frozenset(
         *("-used", "-user", "-wholename", "-xtype", "-printf", "-D"),
     )
 )
-_FIND_FILES = frozenset(("-newer", "-anewer", "-cnewer", "-samefile"))
+_FIND_FILES = frozenset(("-newer", "-anewer", "-cnewer", "-samefile", "-files0-from"))
 _FIND_STARTS = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
 _FIND_WRITES = frozenset(("-fprint", "-fprint0", "-fprintf", "-fls"))
 _FD = Program(
@@ -122,6 +123,8 @@ def search_find(judge: "Judge", rest: Sequence[Argument]) -> bool:
     read_only = _read_find(judge, rest)
     if not any(word.text in _FIND_STARTS for word in rest):
         judge.into.strays = strays  # it prints nothing but names
+    if any(word.text.startswith("-files0-from") for word in rest):
+        judge.into.strays = judge.into.strays or "find looks where a file tells it to"
     return read_only
 
 

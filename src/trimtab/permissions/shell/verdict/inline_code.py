@@ -12,11 +12,16 @@ INPUT = "<input>"
 """Marks programs that read their code from their input if they have no arguments."""
 
 _FILE_OPTION = re.compile(r"-\w*f|--\w*file=")
+_LETTERS = re.compile(r"-([A-Za-z0-9]+)")
+"""Options of one letter, in one word."""
 
 
 @lru_cache(1)
 def _load_table() -> dict[str, frozenset[str]]:
-    """Return programs, each with the words of which one makes it run such code; none: any."""
+    """Return programs, each with the words of which one makes it run such code; none: any.
+
+    An option with `+` may stand behind other letters: `python -Sc`.
+    """
     path = os.path.join(os.path.dirname(__file__), "inline_code.json")
     with open(path, "rb") as file:
         given = msgspec.json.decode(file.read(), type=dict[str, str])
@@ -38,8 +43,11 @@ def runs_inline_code(found: Found) -> bool:
 
 
 def _starts(word: str, wanted: frozenset[str]) -> bool:
-    """Compare a word without its value: `--eval=x`, and `-cx` for letters; or the value: `-f-`."""
+    """Compare a word without its value: `--eval=x`, letters as in `-Sc`; or the value: `-f-`."""
     value = _FILE_OPTION.sub("", word)
     if "-" in wanted and (value == "-" or value.startswith(("/dev/stdin", "/dev/fd/", "/proc/"))):
         return True
-    return word.partition("=")[0] in wanted or (word[:1] == "-" and word[:2] in wanted)
+    if word.partition("=")[0] in wanted or (word[:1] == "-" and word[:2] in wanted):
+        return True
+    letters = _LETTERS.match(word)
+    return letters is not None and any(f"-{letter}+" in wanted for letter in letters[1])

@@ -9,26 +9,24 @@ import msgspec
 
 from trimtab.permissions.shell.grammar.arithmetic import (
     find_unknown,
-    names_unknown,
     runs_if_evaluated,
 )
 from trimtab.permissions.shell.grammar.builtins import find_builtin, unwrap
 from trimtab.permissions.shell.grammar.functions import find_callable, find_recursion
 from trimtab.permissions.shell.grammar.parser import parse
 from trimtab.permissions.shell.grammar.parts import DECLARATIONS
-from trimtab.permissions.shell.grammar.syntax import (
-    Command,
-    Effort,
-    Script,
-    Word,
-)
+from trimtab.permissions.shell.grammar.syntax import Command, Effort, Script, Word
 from trimtab.permissions.shell.grammar.words import FRESH, UNKNOWN, Argument, Variables
 from trimtab.permissions.shell.programs.carried import find_carried
 from trimtab.permissions.shell.programs.carriers import carry, is_carrier
 from trimtab.permissions.shell.programs.destruction import find_destruction
 from trimtab.permissions.shell.programs.identify import Name, identify
 from trimtab.permissions.shell.programs.launchers import find_launched, search_aliases
-from trimtab.permissions.shell.programs.leading import skip_leading_options, split_targets
+from trimtab.permissions.shell.programs.leading import (
+    keep_identifier,
+    skip_leading_options,
+    split_targets,
+)
 from trimtab.permissions.shell.programs.network import (
     PROXY,
     find_addresses,
@@ -64,6 +62,7 @@ from trimtab.permissions.shell.verdict.reading import (
 from trimtab.permissions.shell.verdict.settings import (
     SETTERS,
     UNNAMED,
+    check_names,
     extends_path,
     find_hidden,
     find_unknown_elements,
@@ -224,8 +223,6 @@ class Judge:
         if command.is_test or builtin[0].text in (*_BUILTIN_TESTS, *SETTERS, *DECLARATIONS):
             self._check_evaluated(builtin)
         self.into.add_hazards(*find_unknown(command, variables), *find_hidden(command, arguments))
-        if names_unknown(builtin):
-            self.into.add_hazards("a subscript that is not known is evaluated")
         if builtin[0].text in DECLARATIONS:
             self.into.add_hazards(*find_unknown_elements(builtin, variables))
         body = [
@@ -329,6 +326,7 @@ class Judge:
             self.into.dynamic.append("the name of a command is not known before it runs")
             return
         name = identify(arguments)
+        check_names(self.into, arguments)
         if name.dynamic:
             self.into.dynamic.append(f"what {name.base} is to do is not known before it runs")
         self._check_patterns(name, arguments)
@@ -343,7 +341,7 @@ class Judge:
         texts = [argument.text for argument in arguments]
         leading = skip_leading_options([a.text for a in fixed], texts, self.places.is_near)
         found = Found(
-            identifier=name.identifier,
+            identifier=keep_identifier(name.identifier, leading),
             read_only=read_only,
             doubtful=doubtful,
             base=name.base,
@@ -398,7 +396,7 @@ class Judge:
             self.into.add_hazards(*name.hazards)
             leading = rest[: name.skipped]
             folders = [b for a, b in pairwise(leading) if a.text == "-C" and b.known]
-            if bare := self.places.find_bare(folders):
+            if bare := self.places.find_repository(folders):
                 self.into.add_hazards(f"git takes settings and hooks from {bare}")
             if name.hazards:
                 given = rest[: name.skipped - 1] if name.skipped else rest

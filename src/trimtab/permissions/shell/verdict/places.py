@@ -23,6 +23,16 @@ _NO_PLACES = frozenset(
     ("/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/zero", "/dev/urandom", "/")
 )
 
+_STARTING = re.compile(
+    rb"^\s*(?:\[include|[\w-]+\s*=\s*\"?!|(?:\[[^]]*\]\s*)?(?:fsmonitor|hookspath|sshcommand|askpass|gitproxy|editor"
+    rb"|pager|external|textconv|command|driver|diff|clean|smudge|process|program|helper|cmd|vcs"
+    rb"|uploadpack|receivepack|packobjectshook|alternaterefscommand|update)\s*=(?!\s*(?:true|false"
+    rb"|cat|git-lfs|git lfs|checkout|rebase|merge|none|\"?\"?$)))",
+    re.MULTILINE | re.IGNORECASE,
+)
+"""A setting of git by which it starts a program, or reads more settings."""
+_MAX_CONFIG = 1 << 20
+
 
 class Places:
     """Follows `cd` as far as its effect is known."""
@@ -97,10 +107,11 @@ class Places:
                 found += [n for n in os.listdir(place) if n[0] == "-" and fnmatchcase(n, first)]
         return found
 
-    def find_bare(self, folders: Sequence[Argument]) -> str:
-        """Return a folder below ours that git would take for a repository, settings and hooks too.
+    def find_repository(self, folders: Sequence[Argument]) -> str:
+        """Return a folder below ours whose files git would take for its settings and hooks.
 
-        Such files can be committed like any other, but for a folder that is called `.git`.
+        Such files can be committed like any other, but for a folder that is called `.git`; one of
+        that name counts if its settings start programs, since an archive may bring it along.
         """
         top = os.path.realpath(self._cwd)
         for place in sorted(self._now or ()):
@@ -109,6 +120,8 @@ class Places:
                 if os.path.lexists(f"{path}/HEAD") and os.path.isdir(f"{path}/objects"):
                     return path
                 path = os.path.dirname(path)
+            if path.startswith(top + os.sep) and _starts_programs(path):
+                return path
         return ""
 
     def paths_in(self, argument: Argument, *, certain: bool = False) -> list[str]:
@@ -175,3 +188,16 @@ def returns(operands: Sequence[Argument], program: str) -> bool:
     if program == "popd":
         return not operands
     return len(operands) == 1 and operands[0].text == "-"
+
+
+def _starts_programs(repository: str) -> bool:
+    """Return True if the settings in the `.git` of a repository make git start programs."""
+    for name in ("config", "config.worktree"):
+        path = f"{repository}/.git/{name}"
+        if not os.path.isfile(path):  # a FIFO would not answer
+            continue
+        with suppress(OSError), open(path, "rb") as file:
+            data = file.read(_MAX_CONFIG + 1)
+            if len(data) > _MAX_CONFIG or _STARTING.search(data.removeprefix(b"\xef\xbb\xbf")):
+                return True
+    return False

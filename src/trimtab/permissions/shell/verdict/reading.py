@@ -110,8 +110,8 @@ def seems_read_only(table: Program, reading: Reading) -> bool:
         return False
     if reading.has("-w", "-u"):  # of `go env`: it writes settings
         return False
-    first = reading.operands[0].text if reading.operands else ""
-    return re.search(table.tries, first) is not None
+    words = [operand.text for operand in reading.operands[:2]]
+    return any(re.search(table.tries, given) for given in ("".join(words[:1]), " ".join(words)))
 
 
 def informs(table: Program | None, arguments: Sequence[Argument]) -> bool:

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import takewhile
+from itertools import pairwise, takewhile
 
+from trimtab.permissions.shell.grammar.arithmetic import names_unknown
 from trimtab.permissions.shell.grammar.builtins import (
     find_builtin,
     has_pattern,
@@ -15,10 +16,21 @@ from trimtab.permissions.shell.grammar.builtins import (
 from trimtab.permissions.shell.grammar.parts import DECLARATIONS
 from trimtab.permissions.shell.grammar.syntax import Command, Piece, Script, Word
 from trimtab.permissions.shell.grammar.words import UNKNOWN, Argument, Variables
-from trimtab.permissions.shell.programs.variables import PATH_ITSELF, is_program_folder
+from trimtab.permissions.shell.programs.options import find_program, read_options
+from trimtab.permissions.shell.programs.variables import (
+    PATH_ITSELF,
+    is_hazardous,
+    is_program_folder,
+)
+from trimtab.permissions.shell.verdict.analysis import Analysis
 
 SETTERS = frozenset(("read", "mapfile", "readarray", "getopts", "unset", "let", "printf", "wait"))
 """Builtins that set variables, or take their values away."""
+TESTS = frozenset(("test", "[", "[["))
+_READERS = frozenset(("read", "mapfile", "readarray", "getopts"))
+"""Builtins whose operands name variables."""
+_NAME_OPTIONS = {"printf": "-v", "wait": "-p"}
+"""Builtins with the option that names one."""
 _SETTING = re.compile(r"([A-Za-z_]\w*)(?:\[.*\])?(?:(\+?=)(.*))?", re.DOTALL)
 _ASSIGNED = re.compile(r"[A-Za-z_]\w*\+?=")
 _ATTACHED = re.compile(r"^-[A-Za-z]*[vpa](?=[A-Za-z_])")
@@ -39,6 +51,42 @@ def find_hidden(command: Command, arguments: Sequence[Argument]) -> Iterator[str
     name = unwrap(arguments)[0].text
     if name in (*SETTERS, *DECLARATIONS) and name != find_builtin(command.words)[0]:
         yield UNNAMED
+
+
+def check_names(into: Analysis, arguments: Sequence[Argument]) -> None:
+    """Check the variables that a builtin sets or looks at by names which are not written out.
+
+    Such a name may be PATH, or have a subscript that runs commands.
+    """
+    if names_unknown(arguments):
+        into.add_hazards("a subscript that is not known is evaluated")
+    program = arguments[0].text
+    for name in (argument.text.partition("[")[0] for argument in _find_names(arguments)):
+        if UNKNOWN in name:
+            reason = f"{program} is given the name of a variable that is not known"
+            into.doubts += [reason] if reason not in into.doubts else []
+        elif program not in TESTS and is_hazardous(name, None):
+            into.add_hazards(f"{name} decides what programs load or run")
+
+
+def _find_names(arguments: Sequence[Argument]) -> Iterator[Argument]:
+    """Yield the arguments of a builtin that name variables, as far as others do not set them."""
+    program, rest = arguments[0].text, arguments[1:]
+    if program in DECLARATIONS:
+        yield from (word for word in rest if word.text[:1] == UNKNOWN)
+    elif program in TESTS:
+        yield from (after for before, after in pairwise(rest) if before.text in ("-v", "-R"))
+    elif program in _NAME_OPTIONS:
+        for word, after in pairwise([*rest, Argument("")]):
+            if word.text == _NAME_OPTIONS[program]:
+                yield after
+            elif word.text.startswith(_NAME_OPTIONS[program]):
+                yield Argument(word.text[2:])
+    elif table := find_program(program if program in _READERS else ""):
+        reading = read_options(table, rest)
+        start = 1 if program == "getopts" else 0
+        yield from reading.operands[start : start + 1 if start else None]
+        yield from (value for value in reading.values.get("-a", ()) if value is not None)
 
 
 def find_unknown_elements(arguments: Sequence[Argument], variables: Variables) -> Iterator[str]:
@@ -64,18 +112,23 @@ def note_settings(script: Script) -> Iterator[str]:
                 script, words, lasts=name in ("export", "readonly") or not command.in_function
             )
             hidden = command.words[0].bare != name and not all(map(_is_settled, words))
-            yield from _unsettle(script) if hidden else ()
+            if hidden:
+                _unsettle(script)
+                yield UNNAMED
         elif name in SETTERS:
             names = list(_list_names(name, words))
             _note_set(script, words if name in ("let", "wait") else names, name)
-            yield from () if all(map(_is_named, names)) else _unsettle(script)
+            unclear = [word for word in names if not _is_named(word)]
+            if unclear:
+                _unsettle(script)
+            if any(map(has_pattern, unclear)) or (unclear and name in _NAME_OPTIONS):
+                yield UNNAMED
 
 
-def _unsettle(script: Script) -> Iterator[str]:
+def _unsettle(script: Script) -> None:
     """Take every variable for unknown: one of them is set."""
     for name in list(script.values):
         script.assign(name, None)
-    yield UNNAMED
 
 
 def _list_names(name: str, words: Sequence[Word]) -> Iterator[Word]:

@@ -1,5 +1,6 @@
 """Which paths words may mean, and where a command runs."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -250,6 +251,49 @@ def test_git_takes_a_folder_with_the_files_of_a_repository_for_one(tmp_path: Pat
     places = Places(str(tmp_path), "")
     found = str((tmp_path / "bare").resolve())
     for folders in (["bare"], ["bare/deeper"], ["bare", "deeper"], ["plain", "../bare"], ["link"]):
-        assert places.find_bare([Argument(folder) for folder in folders]) == found
+        assert places.find_repository([Argument(folder) for folder in folders]) == found
     for folder in (".", "plain", "own", "..", "/"):
-        assert places.find_bare([Argument(folder)]) == ""
+        assert places.find_repository([Argument(folder)]) == ""
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        "[core]\n\tfsmonitor = ../evil\n",
+        "[CORE]FSMONITOR=../evil\n",
+        "\ufeff[core]\n\thooksPath = .\n",
+        "[include]\n\tpath = ../more\n",
+        '[includeIf "gitdir:**"]\n\tpath = ../more\n',
+        "[alias]\n\tst = !./evil\n",
+        '[filter "x"]\n\tclean = ./evil\n',
+        '[remote "origin"]\n\tuploadpack = ./evil\n',
+        '[submodule "x"]\n\tupdate = !./evil\n',
+        "# \n" * 600_000,
+    ],
+)
+def test_a_repository_below_counts_if_its_settings_start_programs(
+    tmp_path: Path, settings: str
+) -> None:
+    folder = tmp_path / "sub/.git"
+    folder.mkdir(parents=True)
+    (folder / "config").write_text(settings)
+    places = Places(str(tmp_path), "/home/me")
+    assert places.find_repository([Argument("sub")]) == os.path.realpath(tmp_path / "sub")
+    assert places.find_repository([]) == ""
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        '[core]\n\tbare = false\n[remote "origin"]\n\turl = https://x.test/y\n',
+        '[filter "lfs"]\n\tclean = git-lfs clean -- %f\n\tprocess = git-lfs filter-process\n',
+        "[core]\n\tfsmonitor = false\n\tpager = cat\n",
+        '[submodule "x"]\n\tupdate = rebase\n[diff]\n\trenames = true\n',
+    ],
+)
+def test_an_ordinary_repository_below_is_left_alone(tmp_path: Path, settings: str) -> None:
+    folder = tmp_path / "sub/.git"
+    folder.mkdir(parents=True)
+    (folder / "config").write_text(settings)
+    os.mkfifo(folder / "config.worktree")
+    assert Places(str(tmp_path), "/home/me").find_repository([Argument("sub")]) == ""

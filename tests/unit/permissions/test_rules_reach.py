@@ -1,0 +1,167 @@
+"""Words and options by which a command would do more than the rule that covers it says."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from permissionkit import POLICY, rules
+from trimtab.permissions.decide_shell import decide_shell
+
+BEYOND = r"""
+shell(make test)
+make test X='$(shell ./evil)'
+make test 'X:=$(shell ./evil)'
+make test 'X!=./evil'
+make test 'ARGS=; ./evil'
+make test ARGS='a | ./evil'
+make test ARGS="$(cat args)"
+make test CC='sh -c ./evil'
+make test -I../other
+make test --include-dir=/other
+shell(go build)
+go build -ldflags='-linkmode=external -extld=sh'
+go build -ldflags '-extar ./evil'
+go build -gccgoflags=-wrapper=./evil
+go build -modfile=../other/go.mod
+GOENV=./env go build
+GOPACKAGESDRIVER=./evil go build
+GOCACHEPROG=./evil go build
+shell(cmake)
+cmake . -DCMAKE_CXX_COMPILER_LAUNCHER='./evil;x'
+cmake . -DCMAKE_MAKE_PROGRAM=./evil
+cmake --build . -- SHELL=./evil
+shell(cargo build)
+cargo build --manifest-path ../other/Cargo.toml
+CARGO_REGISTRIES_X_CREDENTIAL_PROVIDER=./evil cargo build
+shell(cargo rustc)
+cargo rustc -- -C linker=./evil
+shell(gradle test)
+gradle test --build-file=../other/build.gradle
+gradle test --include-build ../other
+JAVA_OPTS=-javaagent:evil.jar gradle test
+shell(dotnet run)
+dotnet run --project ../other
+shell(npm test)
+npm test --prefix ../other
+npm -C ../other test
+npm --prefix=/other test
+shell(npm run:*)
+npm run build --prefix ../other
+shell(npm install)
+npm install --git=./evil git+ssh://x/y
+shell(pnpm test)
+pnpm -C ../other test
+shell(yarn test)
+yarn --cwd ../other test
+shell(kubectl get)
+kubectl get pods --server=http://x.test --insecure-skip-tls-verify
+shell(docker ps)
+DOCKER_CLI_PLUGIN_EXTRA_DIRS=. docker ps
+shell(setarch)
+setarch -R ./evil x
+setarch ./evil true
+shell(chrt)
+chrt -b ./evil true
+shell(runcon)
+runcon -t x ./evil true
+""".strip().split("\n")
+
+WITHIN = r"""
+shell(make:*)
+make -j8 test V=1 PREFIX=/usr/local
+make build CC=/usr/bin/clang CFLAGS='-O2 -g'
+make build CC='gcc -m32' PYTHON=.venv/bin/python
+make test ARGS='-v -k "a or b"'
+shell(go build)
+go build -ldflags "-s -w -X main.version=1.0" ./cmd/x
+go build -ldflags=-extldflags=-static ./...
+shell(cmake)
+cmake -B build -DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_BUILD_TYPE=Debug
+shell(cargo build)
+cargo build --manifest-path sub/Cargo.toml
+shell(npm test)
+npm test -- --fix
+npm --prefix sub test
+npm -w @a/b test
+shell(npm run:*)
+npm run build --workspace=sub
+shell(pnpm run build)
+pnpm --filter web run build
+shell(kubectl get)
+kubectl get pods -n web -ojson
+shell(setarch)
+setarch x86_64 -R true
+setarch -R true
+""".strip().split("\n")
+
+
+def pair(lines: list[str]) -> list[tuple[str, str]]:
+    """Return each command with the rule above it."""
+    pairs, rule = [], ""
+    for line in lines:
+        if line.startswith("shell("):
+            rule = line
+        else:
+            pairs.append((rule, line))
+    return pairs
+
+
+def judge(rule: str, command: str, cwd: Path) -> str:
+    allow = rules(rule, "shell(true)")
+    policy = msgspec.structs.replace(POLICY, cwd=str(cwd), roots=(str(cwd),), allow=allow)
+    return decide_shell(command, policy).verdict
+
+
+@pytest.mark.parametrize(("rule", "command"), pair(BEYOND))
+def test_a_rule_covers_no_command_that_a_word_or_option_of_it_brings(
+    tmp_path: Path, rule: str, command: str
+) -> None:
+    """Values that `make` expands, linkers, folders elsewhere and servers came with the rule."""
+    assert judge(rule, command, tmp_path) == "ask"
+
+
+@pytest.mark.parametrize(("rule", "command"), pair(WITHIN))
+def test_a_rule_covers_what_people_give_its_command(
+    tmp_path: Path, rule: str, command: str
+) -> None:
+    (tmp_path / "sub").mkdir()
+    assert judge(rule, command, tmp_path) == "allow"
+
+
+@pytest.mark.parametrize("name", ["PATH", "BASH_ENV", "GIT_DIR"])
+@pytest.mark.parametrize("form", ["--process-slot-var={}", "--process-slot={}"])
+def test_a_variable_that_xargs_sets_counts_like_one_that_the_script_sets(
+    tmp_path: Path, name: str, form: str
+) -> None:
+    assert judge("shell(xargs)", f"xargs {form.format(name)} true", tmp_path) == "ask"
+    assert judge("shell(xargs)", "xargs --process-slot-var=SLOT true", tmp_path) == "allow"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "setarch -R rm x",
+        "setarch x86_64 -R rm x",
+        "runcon -t x rm y",
+        "chrt -b rm x",
+        "chrt 5 rm x",
+        "exec -a rm busybox x",
+    ],
+)
+def test_a_denied_command_is_found_where_a_launcher_lacks_its_own_operand(
+    tmp_path: Path, command: str
+) -> None:
+    policy = msgspec.structs.replace(POLICY, allow_all_tools=True, deny=rules("shell(rm)"))
+    assert decide_shell(command, policy).verdict == "deny"
+
+
+def test_find_that_looks_where_a_file_tells_it_does_not_leave_the_fence(tmp_path: Path) -> None:
+    for command in ("find -files0-from list", "find -files0-from - -name x"):
+        policy = msgspec.structs.replace(
+            POLICY, cwd=str(tmp_path), roots=(str(tmp_path),), allow=rules("shell(find)")
+        )
+        decision = decide_shell(command, policy)
+        assert decision.verdict == "allow"
+        assert decision.harmless
+        assert decision.rule is None

@@ -1,0 +1,92 @@
+"""Variables that a script sets, or computes with, by names and words which are not written out."""
+
+import msgspec
+import pytest
+
+from permissionkit import POLICY, rules
+from trimtab.permissions.decide_shell import decide_shell
+
+SETTING = r"""
+printf -v "$(cat names)" x
+printf -v "$k" x
+printf -v$k x
+k=PATH; printf -v "$k" x
+builtin printf -v "$k" x
+command printf -v "$k" x
+p=printf; $p -v "$k" x
+eval 'printf -v "$k" x'
+f() { printf -v "$1" %s "$2"; }; f PATH .
+for k in PATH; do printf -v "$k" .; done
+a=(PATH); printf -v "${a[0]}" .
+read k < names; read "$k" < names
+set -- PATH; read "$1" <<< .
+read -ra "$k" < names
+mapfile -t "$k" < names
+getopts x "$k"
+wait -p "$k"
+export "$k"
+f() { export "$1"; }; f PATH=.
+set -- PATH=.; export "$@"
+declare "$k"
+readonly "$(cat names)"
+f() { local "$1"; }; f PATH=.
+test -v "$k"
+[ -v "$k" ]
+[[ -v $k ]]
+[ -R "$k" ]
+""".strip().split("\n")
+COMPUTING = r"""
+f() { (( $1 )); }; f "$(cat names)"
+f() { echo $(( $1 + 1 )); }; f "$(cat names)"
+f() { echo $(( ${1} + 1 )); }; f "$(cat names)"
+f() { [[ $1 -gt 0 ]]; }; f "$(cat names)"
+f() { let "x=$1"; }; f "$(cat names)"
+f() { echo ${x:$1:2}; }; f "$(cat names)"
+set -- "$(cat names)"; echo ${x[$1]}
+set -- "$(cat names)"; x[$1]=3
+set -- "$(cat names)"; for ((i=$1;i<2;i++)); do ls; done
+bash -c 'echo $(( $1 ))' _ "$(cat names)"
+(( $* ))
+(( $@ ))
+""".strip().split("\n")
+HARMLESS = r"""
+read -r line < names
+while read -r a b; do echo "$a"; done < names
+read -p "$x" y
+IFS=: read -ra parts < names
+printf '%s' "$x"
+printf -v out '%s' "$x"
+export FOO="$x"
+mapfile -t lines < <(ls)
+[ -n "$x" ]
+[[ -v FOO ]]
+i=0; while (( i < 3 )); do i=$((i+1)); done
+f() { echo $(( $# + 1 )) ${1:-x} ${1:0:3} "${@:2}"; }; f a
+n=$#; echo $((n+1))
+""".strip().split("\n")
+RULED = msgspec.structs.replace(
+    POLICY, allow=rules("shell(make)", "shell(read)", "shell(printf)", "shell(export)")
+)
+
+
+@pytest.mark.parametrize("script", [*SETTING, *COMPUTING])
+def test_no_rule_covers_what_runs_beside_a_name_or_number_that_is_not_known(script: str) -> None:
+    """The name may be PATH, and a number `a[$(command)]`; `make` was run as the script said."""
+    assert decide_shell(f"{script}; make", RULED).verdict == "ask"
+
+
+@pytest.mark.parametrize("script", [*SETTING, *COMPUTING])
+def test_such_a_script_is_asked_about_where_a_rule_forbids_commands(script: str) -> None:
+    policy = msgspec.structs.replace(POLICY, allow_all_tools=True, deny=rules("shell(touch)"))
+    assert decide_shell(script, policy).verdict == "ask"
+
+
+@pytest.mark.parametrize("script", HARMLESS)
+def test_names_that_are_written_out_and_numbers_are_no_question(script: str) -> None:
+    assert decide_shell(f"{script}; make", RULED).verdict == "allow"
+
+
+def test_a_script_that_only_reads_is_still_tried_behind_the_fence() -> None:
+    decision = decide_shell('read k < names; test -v "$k" && ls', POLICY)
+    assert decision.verdict == "allow"
+    assert decision.harmless
