@@ -21,7 +21,7 @@ from trimtab.permissions.paths import (
     refuse_special,
 )
 from trimtab.permissions.plain import find_plain_programs
-from trimtab.permissions.read_folders import find_granted
+from trimtab.permissions.read_folders import find_granted, is_secret
 from trimtab.permissions.rules import (
     covers,
     find_spots,
@@ -44,6 +44,13 @@ MAX_FILES = 1000
 """The number of files of a pattern that are judged by name; the fence holds for the others."""
 _LOCAL = frozenset((*COMMANDS, "sed", "gsed", "awk", "gawk", "ln", "tee", "echo", "printf"))
 """Programs that never connect to anything."""
+_COPIERS = frozenset(
+    (
+        *("cp", "mv", "ln", "install", "tar", "zip", "7z", "dd", "sed", "rsync", "scp", "ditto"),
+        *("base64", "gzip", "bzip2", "xz", "zstd", "pax", "cpio"),
+    )
+)
+"""Programs that copy the contents of the files they are given."""
 _RECORDED = frozenset(
     f"git {name}"
     for name in (
@@ -310,6 +317,7 @@ def _judge_commands(analysis: Analysis, policy: Policy, text: str) -> Decision:
     decision = _judge_targets(analysis, policy) or _judge_reads(analysis, policy)
     if decision is None and used and not analysis.seems_read_only:
         decision = _ask_if_straying(analysis, policy)
+    decision = decision or _ask_about_secrets(analysis, policy)
     if decision is None and any(rule.argument is None for rule in used):
         # A rule for all commands reaches no further than --allow-all-tools.
         decision = _judge_paths(analysis, policy)
@@ -456,6 +464,17 @@ def _ask_if_straying(analysis: Analysis, policy: Policy) -> Decision | None:
     if reason := _find_stray(analysis, policy):
         reason = f"It may read outside the allowed directories: {reason}."
         return Decision(verdict="ask", reason=reason)
+    return None
+
+
+def _ask_about_secrets(analysis: Analysis, policy: Policy) -> Decision | None:
+    """Ask before a secret from elsewhere is copied: the rule for a program does not mean that."""
+    if policy.allow_all_paths or not any(found.base in _COPIERS for found in analysis.commands):
+        return None
+    for path in _expand(analysis, analysis.touched):
+        if is_secret(path) and not is_inside(path, (*policy.roots, *policy.readable)):
+            reason = f"{path} may be a secret, and is outside the allowed directories."
+            return Decision(verdict="ask", reason=reason)
     return None
 
 

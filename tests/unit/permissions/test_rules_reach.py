@@ -165,3 +165,26 @@ def test_find_that_looks_where_a_file_tells_it_does_not_leave_the_fence(tmp_path
         assert decision.verdict == "allow"
         assert decision.harmless
         assert decision.rule is None
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cp -r ~/.aws x",
+        "zip x.zip ~/.aws/credentials",
+        "tar czf - ~/.kube | cat",
+        "cp ../elsewhere/secret x",
+        "mv /home/other/.env x",
+        "sed s/a/b/ ~/notes/token.txt",
+    ],
+)
+def test_a_rule_for_a_program_does_not_mean_secrets_elsewhere(command: str) -> None:
+    names = ("cp", "zip", "tar", "mv", "sed", "cat")
+    policy = msgspec.structs.replace(POLICY, allow=rules(*(f"shell({name})" for name in names)))
+    assert decide_shell(command, policy).verdict == "ask"
+
+
+@pytest.mark.parametrize("command", ["cp .env .env.local", "cp secrets/a.json x", "cp /opt/x/a b"])
+def test_a_rule_for_a_program_covers_other_files(command: str) -> None:
+    policy = msgspec.structs.replace(POLICY, allow=rules("shell(cp)"))
+    assert decide_shell(command, policy).verdict == "allow"
