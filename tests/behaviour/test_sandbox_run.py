@@ -110,7 +110,7 @@ async def test_a_wrong_setting_stops_the_run_rather_than_the_sandbox(cli: Cli) -
     async with serving(["done"]) as server:
         ran = await cli.use(server).ask("go")
     assert ran.code == 2
-    assert "The setting `sandbox` is invalid" in ran.text
+    assert "The setting sandbox.network has no value 'some'; use off or on." in ran.text
 
 
 async def greet(listener: Listener, reader: StreamReader, writer: StreamWriter) -> None:

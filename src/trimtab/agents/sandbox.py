@@ -10,6 +10,7 @@ import msgspec
 
 from trimtab.checkout.checkout import temp_folder
 from trimtab.config.files import make_private_dir
+from trimtab.config.invalid_settings import refuse
 from trimtab.contracts.errors import ConfigurationError
 from trimtab.contracts.events.own import ConnectionRefused
 from trimtab.contracts.events.permission import SandboxDecision
@@ -39,9 +40,7 @@ def read_settings(value: object) -> SandboxSettings:
     try:
         return msgspec.convert(value, SandboxSettings)
     except msgspec.ValidationError as error:
-        raise ConfigurationError(
-            f"The setting `sandbox` is invalid: {error}; correct it."
-        ) from None
+        raise refuse("sandbox", SandboxSettings, error) from None
 
 
 def set_up_sandbox(

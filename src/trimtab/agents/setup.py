@@ -72,9 +72,9 @@ def read_search_service(value: object) -> "SearchService":
     try:
         service = msgspec.convert(value, SearchService)
     except msgspec.ValidationError as error:
-        raise ConfigurationError(
-            f"The setting `webSearch` is invalid: {error}; correct it."
-        ) from None
+        from trimtab.config.invalid_settings import refuse
+
+        raise refuse("webSearch", SearchService, error) from None
     if "{query}" not in service.url or not service.url.startswith(("http://", "https://")):
         raise ConfigurationError(
             "The setting `webSearch` is invalid: url must be an address with {query}; correct it."

@@ -186,9 +186,9 @@ def read_compaction(value: Any) -> Thresholds:
     try:
         found = msgspec.convert(value, CompactionSettings)
     except msgspec.ValidationError as error:
-        raise ConfigurationError(
-            f"The setting `compaction` is invalid: {error}; correct it."
-        ) from None
+        from trimtab.config.invalid_settings import refuse
+
+        raise refuse("compaction", CompactionSettings, error) from None
     if not 0 < found.background <= found.exhausted <= 1:
         raise ConfigurationError(
             "The setting `compaction` is invalid: background and exhausted are shares of the "
@@ -238,7 +238,9 @@ def read_settings(values: Mapping[str, Any]) -> dict[str, Chosen]:
     try:
         limits = msgspec.convert(values["limits"], LimitSettings)
     except msgspec.ValidationError as error:
-        raise ConfigurationError(f"The setting `limits` is invalid: {error}; correct it.") from None
+        from trimtab.config.invalid_settings import refuse
+
+        raise refuse("limits", LimitSettings, error) from None
     return found | {
         "limits.max_tokens": (limits.max_tokens, "limits.maxTokens"),
         "limits.max_turns": (limits.max_turns, "limits.maxTurns"),

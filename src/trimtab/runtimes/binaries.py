@@ -10,6 +10,7 @@ from contextlib import suppress
 import msgspec
 
 from trimtab.config.files import make_private_dir, read_regular, replace_file
+from trimtab.config.invalid_settings import refuse
 from trimtab.config.paths import Home
 from trimtab.config.settings import Settings
 from trimtab.contracts.errors import ConfigurationError, TrimtabError
@@ -61,9 +62,7 @@ class Binaries:
         try:
             return msgspec.convert(value, RuntimeSettings)
         except msgspec.ValidationError as error:
-            raise ConfigurationError(
-                f"The setting `runtimes.{runtime.name}` is invalid: {error}; correct it."
-            ) from None
+            raise refuse(f"runtimes.{runtime.name}", RuntimeSettings, error) from None
 
     async def find(self, runtime: AgentRuntime, *, fresh: bool = False) -> Binary | None:
         """Return the program of a runtime; None if there is none.

@@ -106,7 +106,8 @@ async def test_a_setting_names_the_program(machine: Machine, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("value", "said"), [({"path": "/no/such"}, "is not a program"), ({"pth": "x"}, "is invalid")]
+    ("value", "said"),
+    [({"path": "/no/such"}, "is not a program"), ({"pth": "x"}, "did you mean path?")],
 )
 async def test_a_wrong_setting_is_one_sentence(
     machine: Machine, value: dict[str, str], said: str
