@@ -193,3 +193,35 @@ async def test_explaining_remembers_nothing(cli: Cli) -> None:
 def snapshot(folder: Path) -> dict[str, bytes]:
     files = [path for path in folder.rglob("*") if path.is_file()]
     return {str(path): path.read_bytes() for path in files if "last-good" not in str(path)}
+
+
+async def test_decisions_without_a_fence_are_explained(cli: Cli) -> None:
+    """What the fence reported had no session to be reported in, and that was the answer."""
+    settings(sandbox={"fence": "none"})(cli)
+    outcome = await cli.run("permissions", "explain", "ls")
+    assert outcome.code == 0
+    assert "fence: none: it is harmless as it is written" in outcome.text
+    denied = await cli.run("permissions", "explain", "ls *", "--deny-tool=read(.env)")
+    assert denied.code == 0
+    assert "ask: " in denied.text
+    request = json.dumps({"command": "ls", "rule_sets": {"none": {}}}).encode() + b"\n"
+    answered = await cli.run("permissions", "explain", "--jsonl", stdin=request * 2)
+    assert [json.loads(line)["decisions"] for line in answered.text.splitlines()] == [
+        {"none": "allow"}
+    ] * 2
+
+
+@pytest.mark.parametrize(
+    ("fence", "said"),
+    [
+        ("none", "it is switched off: only the plainest commands run unasked"),
+        ("seatbelt", "there is no sandbox-exec"),
+    ],
+)
+async def test_doctor_names_the_fence_that_the_settings_choose(
+    cli: Cli, fence: str, said: str
+) -> None:
+    settings(sandbox={"fence": fence})(cli)
+    outcome = await cli.run("doctor", "--offline")
+    assert said in outcome.text
+    assert "Remove sandbox.fence from" in outcome.text

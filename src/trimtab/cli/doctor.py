@@ -31,7 +31,7 @@ from trimtab.providers.names import did_you_mean, same_model
 from trimtab.runtime.options import resolve
 from trimtab.version import __version__
 from trimtab.workspace.sandbox.detection import detect
-from trimtab.workspace.sandbox.fence_detection import FENCE_NAMES, detect_fence
+from trimtab.workspace.sandbox.fence_detection import BACKENDS, FENCE_NAMES, detect_fence
 from trimtab.workspace.search import find_ripgrep
 
 _MAX_LISTED = 5
@@ -73,7 +73,7 @@ async def run_checks(env: Mapping[str, str], cwd: str, *, offline: bool = False)
         ]
     findings += [check_home(home), check_disk_space(home)]
     findings += [await check_model(env, home, cwd, offline), check_embedded(env)]
-    findings += [check_fence(env), *check_sandbox(env, cwd), *check_settings(home)]
+    findings += [check_fence(env, home), *check_sandbox(env, cwd), *check_settings(home)]
     return findings + await check_folder(env, home, cwd)
 
 
@@ -166,14 +166,20 @@ def check_embedded(env: Mapping[str, str]) -> Finding:
     return ok("embedded", "not installed; `trimtab models pull local` fetches it (1.1 GB)")
 
 
-def check_fence(env: Mapping[str, str]) -> Finding:
-    """Find out in which fence commands run that nobody approved."""
-    found = detect_fence(env)
+def check_fence(env: Mapping[str, str], home: Home) -> Finding:
+    """Find out behind which fence commands run that nobody approved."""
+    wanted = Settings(home).get("sandbox.fence", str, "auto")
+    if wanted == "none":
+        message = "it is switched off: only the plainest commands run unasked"
+        return warn("fence", message, f"Remove sandbox.fence from {home.settings}.")
+    chosen = [name for name in BACKENDS if name == wanted]
+    found = detect_fence(env, chosen or BACKENDS)
     if found.backend is not None:
         name = FENCE_NAMES[found.backend]
         return ok("fence", f"commands that nobody approved run behind {name}")
     message = f"none works ({'; '.join(found.reasons)}): only the plainest commands run unasked"
-    return warn("fence", message, "Install bubblewrap.")
+    advice = f"Remove sandbox.fence from {home.settings}." if chosen else "Install bubblewrap."
+    return warn("fence", message, advice)
 
 
 def check_sandbox(env: Mapping[str, str], cwd: str) -> Iterator[Finding]:

@@ -381,7 +381,7 @@ class Permissions(Processor):
             sandbox = "the sandbox" if self.policy.writable is not None else "none"
             return f"{sandbox}: {decision.reason[:1].lower()}{decision.reason[1:].rstrip('.')}"
         if decision.plain is not None or self.fence is None:
-            return "none works here: it is harmless as it is written"
+            return "none: it is harmless as it is written"
         if decision.rule is not None:
             return (
                 f"{self.fence.name}: it only reads; what that stops, {decision.rule} allows outside"

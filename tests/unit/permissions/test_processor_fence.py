@@ -318,13 +318,13 @@ async def test_questions_that_a_hook_answers_do_not_count() -> None:
             Decision(verdict="allow", reason="x", harmless=True),
             None,
             None,
-            "none works here: it is harmless as it is written",
+            "none: it is harmless as it is written",
         ),
         (
             Decision(verdict="allow", reason="x", harmless=True, plain=frozenset(("ls",))),
             Fence(),
             None,
-            "none works here: it is harmless as it is written",
+            "none: it is harmless as it is written",
         ),
         (
             Decision(verdict="allow", reason="x", harmless=True, rule=rules("shell(ls)")[0]),

@@ -30,7 +30,8 @@ class PermissionPreview(msgspec.Struct, frozen=True):
 async def preview_permissions(env: Mapping[str, str], options: SessionOptions) -> PermissionPreview:
     """Combine flags, rule files, trust, exclusions, the sandbox and saved approvals.
 
-    Records no trust and runs no hooks.
+    Records no trust and runs no hooks. The session stays open, without its files: a decision may
+    report something.
     """
     runtime, client = Runtime(env=env), Client()
     prepared = await runtime.folders.inspect(options, client, remembers=False)
@@ -64,6 +65,5 @@ async def preview_permissions(env: Mapping[str, str], options: SessionOptions) -
         permissions = build_permissions(setup, options, client)
     finally:
         await workspace.aclose()
-        session.close()
         shutil.rmtree(path, ignore_errors=True)
     return PermissionPreview(permissions, tuple(dict.fromkeys(warnings)))

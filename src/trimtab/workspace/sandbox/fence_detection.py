@@ -76,7 +76,7 @@ def try_backends(path: str, backends: Sequence[FenceBackend]) -> FoundFence:
         problem = problem or find_escape(backend, program, path)
         if not problem:
             return FoundFence(backend=backend, program=program, reasons=tuple(reasons))
-        if backend != "seatbelt" or sys.platform == "darwin":
+        if backend != "seatbelt" or sys.platform == "darwin" or len(backends) == 1:
             reasons.append(problem)
     return FoundFence(backend=None, reasons=tuple(reasons or ["it is switched off"]))
 
