@@ -192,8 +192,8 @@ async def test_a_missing_fence_is_said_once_with_the_first_command(tmp_path: Pat
     played = await run(tmp_path, "ls", "ls *", sandbox_settings=NO_FENCE)
     (message,) = [data.message for data in played.of("session.info") if data.info_type == "sandbox"]
     assert message == (
-        "No fence works here (it is switched off): only commands that are harmless as they are "
-        "written run without a question."
+        "The fence is switched off: only commands that are harmless as they are written run "
+        "unasked."
     )
 
 

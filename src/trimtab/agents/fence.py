@@ -166,9 +166,12 @@ class SessionFence:
             backends = [name for name in BACKENDS if self._wanted in ("auto", name)]
             self._found = detect_fence(self._workspace.child_env, backends)
             if self._found.backend is None:
+                reasons = ", ".join(self._found.reasons)
+                none = (
+                    "The fence is switched off" if not backends else f"No fence works ({reasons})"
+                )
                 message = (
-                    f"No fence works here ({', '.join(self._found.reasons)}): only commands that "
-                    "are harmless as they are written run without a question."
+                    f"{none}: only commands that are harmless as they are written run unasked."
                 )
                 self._session.emit(SessionInfo(info_type="sandbox", message=message))
         return self._found
