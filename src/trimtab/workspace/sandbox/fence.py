@@ -43,7 +43,7 @@ DEVICE = 0b110 | 1 << 14 | 1 << 15
 TEMP = landlock.ALL & ~(1 | 1 << 6 | 1 << 9 | 1 << 11 | 1 << 15)
 """Everything but to execute, to make devices or sockets, and to control devices."""
 CHANGES = TEMP & ~READ
-"""What a command may do in its own temp folder, and not in those of others."""
+"""Rights of a command in its own temp folder, which it does not have in those of others."""
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 WITH_EFFECTS = ("/dev", "/sys/kernel/debug", "/sys/kernel/tracing")
 """Not opened though everything may be read: disks hold denied files, terminals belong to people,

@@ -24,13 +24,13 @@ MEASURE_SECONDS = 1.0
 """Seconds between two measurements of what a command has taken."""
 HELD = ("RssAnon:", "RssShmem:", "VmPTE:", "VmSwap:")
 HELD_FOR_SURE = ("Pss_Anon:", "Pss_Shmem:", "SwapPss:")
-"""What a process holds in `/proc/PID/status`, and in `smaps_rollup` without counting twice."""
+"""The memory of a process in `/proc/PID/status`, and in `smaps_rollup` without counting twice."""
 FIRST_TO_END = b"1000"
 """The score of processes that the kernel ends before others when memory runs out."""
 
 
 class Totals(msgspec.Struct, frozen=True, kw_only=True):
-    """What all processes of a command may take together, in bytes but for numbers and seconds."""
+    """Limits for all processes of a command together, in bytes but for numbers and seconds."""
 
     processes: int = 256
     seconds: float = 600.0
@@ -40,7 +40,7 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     files: int = 50_000
     """The number of files in the temp folder."""
     loss: int = 8 << 30
-    """What may go of the disk meanwhile, whoever takes it: a command can hide files from us."""
+    """The most that the disk may lose meanwhile: a command can hide files from us."""
 
 
 class Reserve:

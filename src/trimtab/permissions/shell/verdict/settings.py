@@ -40,7 +40,7 @@ _NEEDED = re.compile(r"PATH|HOME|GIT_(?:CONFIG|OPTIONAL|PAGER).*")
 """Variables that decide which programs and settings are used by being there."""
 _ARRAY_OPTION = re.compile(r"-\w*[aA]")
 _IN_FORMATS = re.compile(r"[^\w*?\[\]{},.~-]")
-"""What a format has and no option with the name of a variable."""
+"""Characters of a format that cannot be in an option with the name of a variable."""
 _VALUED = {"read": "dinNptu", "mapfile": "dnOsuCc", "readarray": "dnOsuCc"}
 """The letters of options whose value names no variable."""
 UNNAMED = "a variable is set that is not named before it runs"
