@@ -2,13 +2,14 @@
 
 import json
 import os
+import shutil
 import socket
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from clikit import Cli, bash
+from clikit import Cli, bash, serving
 from conformance import check_lines
 from gitkit import git, make_repository
 from trimtab.contracts.options import PermissionOptions, SandboxSettings
@@ -319,3 +320,22 @@ async def test_what_runs_outside_after_an_answer_does_not_read_denied_files(
     assert len(person.requests) == 1
     assert (tmp_path / "made").exists() is (command == "git diff")
     assert "s3cret" not in "".join(texts(played.requests))
+
+
+@pytest.mark.needs("bubblewrap")
+async def test_a_fence_that_is_removed_in_the_session_is_named(cli: Cli) -> None:
+    """The reason was looked for by a thread that could read no modules any more."""
+    program = cli.cwd / "bin/bwrap"
+    program.parent.mkdir()
+    shutil.copy(shutil.which("bwrap") or "", program)
+    cli.env["PATH"] = f"{program.parent}:{cli.env['PATH']}"
+    (cli.home / "settings.json").write_text(json.dumps({"sandbox": {"fence": "bubblewrap"}}))
+    commands = ("echo one", f"rm {program}", "echo two")
+    replies = [{"tools": [bash(command)]} for command in commands]
+    async with serving([*replies, "done"]) as server:
+        outcome = await cli.use(server).run(
+            "-p", "go", "--output-format", "json", "--allow-tool=shell(rm)"
+        )
+    first, _, last = outcome.of("tool.execution_complete")
+    assert first["success"], first
+    assert f"no such program: {program}" in last["error"]["message"]

@@ -5,6 +5,7 @@ import os
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from importlib import import_module
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -209,6 +210,7 @@ def spawn_framed(start: Start, frame: bubblewrap.Frame, fds: Sequence[int]) -> i
 
 def spawn_bound(bind: Callable[[], None], spawn: Callable[[], int]) -> int:
     """Start from a thread that confines itself first: only its children inherit that."""
+    import_module("trimtab.workspace.start_failure")  # which the thread could not read any more
 
     def work() -> int:
         bind()

@@ -46,8 +46,8 @@ class PreparedMounts:
 
     def serves(self, program: str) -> bool:
         """Return True if a program can be started here."""
-        shown = any(is_below(program, part) for part in self._parts)
-        return os.geteuid() == 0 and "/" not in self._parts and shown
+        started = any(is_below(program, folder) for folder in self._policy.programs)
+        return os.geteuid() == 0 and "/" not in self._parts and started
 
     def list_arguments(self, temp: str) -> list[str]:
         """Return bubblewrap's arguments for a command that is started here."""
