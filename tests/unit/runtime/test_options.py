@@ -90,7 +90,7 @@ def test_an_agent_wins_over_a_setting_and_loses_against_a_flag(bench: Bench) -> 
 
 def test_a_setting_that_is_not_valid_is_told(bench: Bench) -> None:
     bench.settings(limits={"maxTurns": "many"})
-    with pytest.raises(ConfigurationError, match="`limits` is invalid"):
+    with pytest.raises(ConfigurationError, match=r"limits\.maxTurns is not a whole number"):
         bench.resolve()
 
 
