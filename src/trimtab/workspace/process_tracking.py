@@ -33,6 +33,8 @@ done"""
 GUARDIAN_START = b"/bin/sh\0-c\0" + GUARDIAN.partition("\n")[0].encode()
 GUARDIAN_SECONDS = 1.5
 """Seconds that the guardian of an agent inside a command has to end that agent's commands."""
+POLL_SECONDS = 0.005
+"""Seconds between two looks at a process whose end cannot be waited for."""
 KILL_TIMEOUT = 3.0
 """Seconds until we give up on processes that cannot be killed (root's, stuck in the kernel)."""
 
@@ -151,6 +153,28 @@ def survivors(tag: int | None, leader: int, *, recent: bool) -> list[int]:
         if alive := living(pid for pid in found if pid != leader):
             return alive
     return []
+
+
+async def wait_for(pid: int, seconds: float) -> None:
+    """Wait until a process has ended or the time is over, or for a moment if nobody tells us."""
+    try:
+        fd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    except (AttributeError, OSError):  # on macOS, or with too many files open
+        await asyncio.sleep(min(seconds, POLL_SECONDS))
+        return
+    loop = asyncio.get_running_loop()
+    ended = asyncio.Event()
+    loop.add_reader(fd, ended.set)
+    try:
+        async with asyncio.timeout(seconds):
+            await ended.wait()
+    except TimeoutError:
+        pass
+    finally:
+        loop.remove_reader(fd)
+        os.close(fd)
 
 
 def living(pids: Iterable[int]) -> list[int]:

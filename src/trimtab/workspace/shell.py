@@ -237,29 +237,30 @@ class Shell:
         # Shells report a death by signal as 128 + its number.
         code = code if code >= 0 else 128 - code
         recent = time.monotonic() - self._started < 5
-        if self.command.detached or not process_tracking.survivors(
-            self._tag, self.pid, recent=recent
-        ):
-            self._finish(code)
+        left: Sequence[int] = ()
+        if not self.command.detached:
+            left = process_tracking.survivors(self._tag, self.pid, recent=recent)
+        if left:
+            self._begin(self._settle(code, left))
         else:
-            self._begin(self._settle(code))
+            self._finish(code)
 
     def _begin(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _settle(self, code: int) -> None:
+    async def _settle(self, code: int, left: Sequence[int]) -> None:
         """Wait for processes the command left running, then kill them."""
-        deadline, pause = time.monotonic() + SETTLE_SECONDS, 0.001
-        while left := process_tracking.survivors(self._tag, self.pid, recent=False):
-            if time.monotonic() > deadline:
+        deadline = time.monotonic() + SETTLE_SECONDS
+        while left:
+            if (seconds := deadline - time.monotonic()) <= 0:
                 names = (process_tracking.name_of(pid) for pid in left)
                 self.left_behind = tuple(name for name in names if name != "bwrap")
                 await process_tracking.end(self._tag, self.pid)
                 break
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, 0.01)
+            await process_tracking.wait_for(left[0], seconds)
+            left = process_tracking.survivors(self._tag, self.pid, recent=False)
         self._finish(code)
 
     def _finish(self, code: int) -> None:
