@@ -1,15 +1,15 @@
 """Builds a seccomp filter against system calls that could escape a sandbox.
 
-The filter is assembled by hand (`struct sock_filter`, eight bytes per instruction), with a jump per
-refused call, so that no library is needed to build or load it.
+The filter is assembled by hand (`struct sock_filter`, eight bytes per instruction), so that no
+library is needed to build or load it.
 """
 
 import os
 import struct
 from collections.abc import Mapping, Sequence
 
-LOAD, JUMP_EQUAL, JUMP_GREATER_EQUAL, JUMP_SET, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-AND = 0x54
+LOAD, AND, RETURN = 0x20, 0x54, 0x06
+JUMP, JUMP_EQUAL, JUMP_GREATER_EQUAL, JUMP_SET = 0x05, 0x15, 0x35, 0x45
 ALLOW, ERRNO = 0x7FFF0000, 0x00050000
 EPERM, ENOSYS, EPROTONOSUPPORT, EAFNOSUPPORT = 1, 38, 93, 97
 NUMBER, ARCHITECTURE, FIRST, SECOND, THIRD = 0, 4, 16, 24, 32
@@ -80,6 +80,10 @@ REFUSED = {
 CLONE, CLONE3, UNSHARE, IOCTL, SOCKET = (56, 220), (435, 435), (272, 97), (16, 29), (41, 198)
 SOCKET_PAIR = (53, 199)
 
+Checks = dict[int, Sequence[bytes]]
+"""The instructions for calls by their number; they return an answer."""
+FEW = 4
+"""The number of calls that are compared one by one."""
 NONE = -1
 """Stands for a call that an architecture does not have."""
 ATTRIBUTES = {
@@ -175,7 +179,7 @@ def is_supported() -> bool:
 
 def build_filter(families: Sequence[int]) -> bytes:
     """Return the filter, which allows sockets of these families only. Raises `KeyError`."""
-    return assemble(families, REFUSED, refuse_words(SECOND, TYPING), ())
+    return assemble(families, REFUSED, refuse_words(SECOND, TYPING), {})
 
 
 def build_fence_filter(*, refuse_signals: bool, refuse_truncation: bool) -> bytes:
@@ -188,39 +192,56 @@ def build_fence_filter(*, refuse_signals: bool, refuse_truncation: bool) -> byte
     refused = {**REFUSED, **ATTRIBUTES, **SHARED_OBJECTS, **MEMORY_FILES}
     if refuse_signals:
         refused |= SIGNALS
-    own_only = [
-        *(part for call in ON_PROCESSES.values() for part in refuse_others(call[column], FIRST)),
-        *refuse_user(SET_PRIORITY[column], PRIORITY_OF_USER),
-        *refuse_user(SET_IO_PRIORITY[column], IO_PRIORITY_OF_USER),
-        *when(SET_LIMIT[column], *refuse_words(FIRST, (TAG_LIMIT,))),
-        *when(PROCESS_LIMIT[column], *keep_tag()),
-        *when(CONTROL_FILE[column], *refuse_words(SECOND, FILE_CONTROLS)),
-    ]
+    checks: Checks = {numbers[column]: refuse_others(FIRST) for numbers in ON_PROCESSES.values()}
+    checks |= {
+        SET_PRIORITY[column]: refuse_user(PRIORITY_OF_USER),
+        SET_IO_PRIORITY[column]: refuse_user(IO_PRIORITY_OF_USER),
+        SET_LIMIT[column]: refuse_words(FIRST, (TAG_LIMIT,)),
+        PROCESS_LIMIT[column]: keep_tag(),
+        CONTROL_FILE[column]: refuse_words(SECOND, FILE_CONTROLS),
+    }
     if refuse_truncation:
         refused |= TRUNCATION
         for call, argument in zip(OPEN, (SECOND, THIRD), strict=True):
-            if call[column] != NONE:
-                # Landlock checks what is opened for writing, and that before it is truncated.
-                own_only += when(
-                    call[column],
-                    instruction(LOAD, argument),
-                    instruction(JUMP_SET, O_WRITING, 2, 0),
-                    instruction(JUMP_SET, O_TRUNC, 0, 1),
-                    refuse(EPERM),
-                    instruction(RETURN, ALLOW),
-                )
-        own_only += when(OPENAT2, refuse(ENOSYS))
-    return assemble((NETLINK,), refused, allow_reading_requests(), own_only)
+            # Landlock checks what is opened for writing, and that before it is truncated.
+            checks[call[column]] = (
+                instruction(LOAD, argument),
+                instruction(JUMP_SET, O_WRITING, 2, 0),
+                instruction(JUMP_SET, O_TRUNC, 0, 1),
+                refuse(EPERM),
+                instruction(RETURN, ALLOW),
+            )
+        checks[OPENAT2] = (refuse(ENOSYS),)
+    return assemble((NETLINK,), refused, allow_reading_requests(), checks)
 
 
 def assemble(
     families: Sequence[int],
     refused: Mapping[str, tuple[int, int]],
     requests: Sequence[bytes],
-    more: Sequence[bytes],
+    more: Checks,
 ) -> bytes:
     """Return the filter; `requests` are the instructions for ioctl."""
     architecture, column = MACHINES[os.uname().machine]
+    checks = {
+        # Its arguments are in memory, which a filter cannot read; libraries fall back to clone.
+        CLONE3[column]: (refuse(ENOSYS),),
+        CLONE[column]: refuse_bits(NAMESPACES),
+        UNSHARE[column]: refuse_bits(NAMESPACES | NEW_TIME),
+        IOCTL[column]: requests,
+        SOCKET[column]: (
+            instruction(LOAD, FIRST),
+            # With sockets of files, a command has a network of its own.
+            *(limit_netlink() if NETLINK in families and UNIX not in families else ()),
+            *(part for family in families for part in allow_word(family)),
+            refuse(EAFNOSUPPORT),
+        ),
+        **more,
+        **{numbers[column]: (refuse(EPERM),) for numbers in refused.values()},
+    }
+    if UNIX not in families:
+        checks[SOCKET_PAIR[column]] = allow_connected_pairs()
+    checks.pop(NONE, None)
     program = [
         instruction(LOAD, ARCHITECTURE),
         instruction(JUMP_EQUAL, architecture, 1, 0),
@@ -228,28 +249,28 @@ def assemble(
         instruction(LOAD, NUMBER),
         instruction(JUMP_GREATER_EQUAL, X32, 0, 1),
         refuse(ENOSYS),
-        # Its arguments are in memory, which a filter cannot read; libraries fall back to clone.
-        *when(CLONE3[column], refuse(ENOSYS)),
+        *search(sorted(checks.items())),
     ]
-    for numbers in refused.values():
-        if numbers[column] != NONE:
-            program += when(numbers[column], refuse(EPERM))
-    program += more
-    program += when(CLONE[column], *refuse_bits(NAMESPACES))
-    program += when(UNSHARE[column], *refuse_bits(NAMESPACES | NEW_TIME))
-    program += when(IOCTL[column], *requests)
-    program += when(
-        SOCKET[column],
-        instruction(LOAD, FIRST),
-        # With sockets of files, a command has a network of its own.
-        *(limit_netlink() if NETLINK in families and UNIX not in families else ()),
-        *(part for family in families for part in allow_word(family)),
-        refuse(EAFNOSUPPORT),
-    )
-    if UNIX not in families:
-        program += when(SOCKET_PAIR[column], *allow_connected_pairs())
-    program.append(instruction(RETURN, ALLOW))
     return b"".join(program)
+
+
+def search(checks: Sequence[tuple[int, Sequence[bytes]]]) -> Sequence[bytes]:
+    """Find the check of a call, and allow a call without one.
+
+    It halves the checks: the kernel tries a filter on every call when it is loaded, and to compare
+    each with all of them takes it half a millisecond.
+    """
+    if len(checks) <= FEW:
+        compared = (part for number, check in checks for part in when(number, *check))
+        return *compared, instruction(RETURN, ALLOW)
+    middle = len(checks) // 2
+    lower, upper = search(checks[:middle]), search(checks[middle:])
+    return (
+        instruction(JUMP_GREATER_EQUAL, checks[middle][0], 0, 1),
+        instruction(JUMP, len(lower)),  # farther than a comparison can
+        *lower,
+        *upper,
+    )
 
 
 def instruction(code: int, value: int, met: int = 0, unmet: int = 0) -> bytes:
@@ -329,10 +350,9 @@ def keep_tag() -> tuple[bytes, ...]:
     )
 
 
-def refuse_user(call: int, user: int) -> tuple[bytes, ...]:
+def refuse_user(user: int) -> tuple[bytes, ...]:
     """Refuse a call for other processes than the caller and its group; `user` is for a user's."""
-    return when(
-        call,
+    return (
         instruction(LOAD, FIRST),
         *when(user, refuse(EPERM)),
         instruction(LOAD, SECOND),
@@ -341,9 +361,9 @@ def refuse_user(call: int, user: int) -> tuple[bytes, ...]:
     )
 
 
-def refuse_others(call: int, argument: int) -> tuple[bytes, ...]:
+def refuse_others(argument: int) -> tuple[bytes, ...]:
     """Refuse a call for another process than the caller."""
-    return when(call, instruction(LOAD, argument), *allow_word(0), refuse(EPERM))
+    return instruction(LOAD, argument), *allow_word(0), refuse(EPERM)
 
 
 def refuse_bits(bits: int) -> tuple[bytes, ...]:
