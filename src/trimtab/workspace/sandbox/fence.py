@@ -26,7 +26,7 @@ from trimtab.workspace.sandbox.fence_policy import (
 )
 from trimtab.workspace.sandbox.fence_watch import Totals, Watch, end_first
 from trimtab.workspace.sandbox.prepared_mounts import PreparedMounts
-from trimtab.workspace.sandbox.temp_folder import remove_folder
+from trimtab.workspace.sandbox.temp_folder import is_empty, remove_folder
 
 FenceBackend = Literal["landlock", "bubblewrap", "seatbelt"]
 
@@ -78,11 +78,11 @@ class Fence:
         self._listed: dict[str, int] = {}
         self._filter = b""
         self._mounts = PreparedMounts(policy)
+        self._spare: list[str] = []
 
     def spawn(self, start: Start) -> tuple[int, Callable[[], None]]:
         """Start it; return its process id and a function to call at its end. Raises `OSError`."""
-        os.makedirs(self.policy.temp, mode=0o700, exist_ok=True)
-        temp = tempfile.mkdtemp(dir=self.policy.temp)
+        temp = self._take_folder()
         start = msgspec.structs.replace(start, env=read_only_environment(start.env, temp))
         try:
             pid = self._spawn(start, temp)
@@ -93,9 +93,25 @@ class Fence:
 
         def ended() -> None:
             watch.stop()
-            remove_folder(temp)
+            self._put_back(temp)
 
         return pid, ended
+
+    def _take_folder(self) -> str:
+        """Return an empty temp folder. Raises `OSError`."""
+        while self._spare:
+            temp = self._spare.pop()
+            if is_empty(temp):
+                return temp
+        os.makedirs(self.policy.temp, mode=0o700, exist_ok=True)
+        return tempfile.mkdtemp(dir=self.policy.temp)
+
+    def _put_back(self, temp: str) -> None:
+        """Keep an empty folder for the next command: to remove a mount point takes a while."""
+        if is_empty(temp):
+            self._spare.append(temp)
+        else:
+            remove_folder(temp)
 
     def _spawn(self, start: Start, temp: str) -> int:
         if self.backend == "bubblewrap":
@@ -171,8 +187,10 @@ class Fence:
         if self._mounts.serves(self._program) and not start.opener:
             with suppress(OSError):  # not in a container without that right
                 self._mounts.prepare()
-                argv = self._mounts.list_arguments(temp)
-                return spawn_bound(self._mounts.enter, lambda: self._start_wrapped(start, argv))
+                argv = self._mounts.list_arguments()
+                return spawn_bound(
+                    lambda: self._mounts.enter(temp), lambda: self._start_wrapped(start, argv)
+                )
         return self._start_wrapped(start, fence_bubblewrap.list_arguments(self.policy, temp))
 
     def _start_wrapped(self, start: Start, argv: Sequence[str]) -> int:
@@ -202,8 +220,10 @@ class Fence:
                 os.close(fd)
 
     def close(self) -> None:
-        """Release ruleset and mounts. Commands that are running stay fenced."""
+        """Release ruleset, mounts and folders. Commands that are running stay fenced."""
         self._mounts.close()
+        while self._spare:
+            remove_folder(self._spare.pop())
         if self._ruleset >= 0:
             os.close(self._ruleset)
             self._ruleset = -1

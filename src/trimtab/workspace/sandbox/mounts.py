@@ -36,7 +36,14 @@ class MountNamespace:
 
     def restrict(self, path: str, flags: int) -> None:
         """Restrict what may be done below a mount, and below all mounts in it."""
-        wanted = struct.pack("=4Q", flags, 0, 0, 0)
+        self._set_attributes(path, flags, 0)
+
+    def let_write(self, path: str) -> None:
+        """Let what is below a mount be changed, even if it was bound from a read-only one."""
+        self._set_attributes(path, 0, READ_ONLY)
+
+    def _set_attributes(self, path: str, added: int, removed: int) -> None:
+        wanted = struct.pack("=4Q", added, removed, 0, 0)
         about = os.fsencode(path), AT_RECURSIVE, wanted, len(wanted)
         check(self._libc.syscall(SET_ATTRIBUTES, AT_FOLDER, *about))
 

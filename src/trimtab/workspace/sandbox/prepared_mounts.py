@@ -49,10 +49,9 @@ class PreparedMounts:
         started = any(is_below(program, folder) for folder in self._policy.programs)
         return os.geteuid() == 0 and "/" not in self._parts and started
 
-    def list_arguments(self, temp: str) -> list[str]:
+    def list_arguments(self) -> list[str]:
         """Return bubblewrap's arguments for a command that is started here."""
-        own = ("--remount-ro", self._policy.temp, "--bind", temp, temp)
-        return [*list_rights(), "--dev-bind", "/", "/", *SHOW_PROCESSES, *own]
+        return [*list_rights(), "--dev-bind", "/", "/", *SHOW_PROCESSES]
 
     def prepare(self) -> None:
         """Make the mounts if there are none yet, or if they no longer fit. Raises `OSError`."""
@@ -70,9 +69,15 @@ class PreparedMounts:
         finally:
             os.rmdir(root)
 
-    def enter(self) -> None:
-        """Move the calling thread into the namespace, for good. Raises `OSError`."""
+    def enter(self, temp: str) -> None:
+        """Move the calling thread into a copy of the namespace, for good. Raises `OSError`.
+
+        There, a command may write to its own temp folder.
+        """
         enter(self._namespace)
+        own = MountNamespace()
+        own.bind(temp, temp, recursive=False)
+        own.let_write(temp)
 
     def close(self) -> None:
         self._release()
@@ -103,7 +108,7 @@ class PreparedMounts:
         mount_devices(namespace, root)
         namespace.bind("/proc", f"{root}/proc", recursive=False)
         namespace.bind(temp, root + temp, recursive=False)
-        namespace.restrict(root + temp, NO_SET_ID | NO_DEVICES | NO_PROGRAMS)
+        namespace.restrict(root + temp, READ_ONLY | NO_SET_ID | NO_DEVICES | NO_PROGRAMS)
         namespace.set_root(root)
         return namespace.keep()
 

@@ -61,6 +61,18 @@ def find_mapped(pid: int, folder: str) -> dict[int, int]:
     return found
 
 
+def is_empty(path: str) -> bool:
+    """Return True for a folder without entries, False for anything else."""
+    try:
+        folder = os.open(path, OPEN_FOLDER)
+    except OSError:
+        return False
+    try:
+        return not os.listdir(folder)
+    finally:
+        os.close(folder)
+
+
 def remove_folder(path: str) -> None:
     """Remove a folder, whatever a command did to it; what cannot be removed stays.
 

@@ -430,7 +430,7 @@ async def test_what_all_processes_take_together_is_limited(fenced: Fenced, what:
     text = await fenced.run("timeout 40 python3 - < take.py")
     assert "<stopped by the fence: " in text
     assert f"more than {reason}>" in text
-    assert os.listdir(f"{fenced.bench.files}/temp") == []
+    assert not list(Path(fenced.bench.files, "temp").glob("*/*"))
 
 
 @every_backend
@@ -467,7 +467,27 @@ async def test_the_temp_folder_of_another_command_cannot_be_changed(fenced: Fenc
     await fenced.run(f"{there}; echo other | tee {temp}/*/x > {temp}/kept; rm -f {temp}/*/x")
     (fenced.root / "done").touch()
     assert await other == "own\n[0]"
-    assert os.listdir(temp) == []
+    assert not list(Path(temp).glob("*/*"))
+
+
+@every_backend
+async def test_an_empty_temp_folder_serves_the_next_command(fenced: Fenced) -> None:
+    first = await fenced.run(': > "$TMPDIR/x"; rm "$TMPDIR/x"; echo "$TMPDIR"')
+    assert await fenced.run('echo "$TMPDIR"') == first
+    assert await fenced.run(': > "$TMPDIR/x"; echo "$TMPDIR"') == first
+    assert os.listdir(f"{fenced.bench.files}/temp") == []
+    assert await fenced.run('echo "$TMPDIR"') != first
+
+
+@every_backend
+@pytest.mark.parametrize("change", ["touch x", "rmdir ../$OLD && ln -s / ../$OLD", "rmdir ../$OLD"])
+async def test_a_temp_folder_that_was_changed_since_serves_nobody(
+    fenced: Fenced, change: str
+) -> None:
+    first = (await fenced.run('echo "$TMPDIR"')).partition("\n")[0]
+    assert os.listdir(first) == []
+    await fenced.bench.bash(f"cd {first} && OLD={os.path.basename(first)} && {change}")
+    assert await fenced.run('echo "$TMPDIR"; ls "$TMPDIR"; : > "$TMPDIR/y"') != f"{first}\n[0]"
 
 
 @every_backend
