@@ -1,5 +1,6 @@
 """Commands that nobody approved run behind the fence, and what it stops is asked about."""
 
+import asyncio
 import json
 import os
 import shutil
@@ -12,9 +13,17 @@ import pytest
 from clikit import Cli, bash, serving
 from conformance import check_lines
 from gitkit import git, make_repository
-from trimtab.contracts.options import PermissionOptions, SandboxSettings
+from trimtab.agents import fence
+from trimtab.contracts.events.envelope import Event
+from trimtab.contracts.events.session import SessionInfo
+from trimtab.contracts.options import Client, PermissionOptions, SandboxSettings, SessionOptions
 from trimtab.contracts.permission import Answer
+from trimtab.providers.script import Script
+from trimtab.providers.scripted import ScriptedProvider
+from trimtab.runtime.runtime import Runtime
 from trimtab.testing.playing import Played, play, texts
+from trimtab.workspace.sandbox import fence_detection
+from trimtab.workspace.sandbox.fence_detection import FoundFence
 
 NO_RULES = PermissionOptions()
 
@@ -177,6 +186,59 @@ async def test_the_temp_folder_of_fenced_commands_is_removed_with_the_session(
 NO_FENCE = SandboxSettings(fence="none")
 
 
+def is_about_the_fence(event: Event) -> bool:
+    return isinstance(event.data, SessionInfo) and event.data.info_type == "sandbox"
+
+
+@pytest.fixture
+def no_backend(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine on which no fence works."""
+    none = FoundFence(backend=None, reasons=("the kernel has no Landlock",))
+    monkeypatch.setattr(fence_detection, "detect_fence", lambda *_: none)
+
+
+async def wait_idle(seconds: float, monkeypatch: pytest.MonkeyPatch, folder: Path) -> list[str]:
+    """Return what is said of the fence in a session without commands that lasts some time."""
+    monkeypatch.setattr(fence, "LOOK_SECONDS", 0.01)
+    said: list[str] = []
+
+    def on_event(event: Event, line: bytes) -> None:
+        if is_about_the_fence(event):
+            said.append(event.data.message)
+
+    env = {"COPILOT_HOME": str(folder / "home"), "PATH": os.defpath, "HOME": str(folder)}
+    runtime = Runtime(env=env, provider=ScriptedProvider(Script.of(["hello"])))
+    live = await runtime.create(SessionOptions(cwd=str(folder)), Client(on_event=on_event))
+    await asyncio.sleep(seconds)
+    await live.close()
+    await asyncio.sleep(0.2)
+    return said
+
+
+@pytest.mark.usefixtures("no_backend")
+async def test_a_missing_fence_is_said_before_the_first_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (message,) = await wait_idle(0.5, monkeypatch, tmp_path)
+    assert message == (
+        "No fence works (the kernel has no Landlock): only commands that are harmless as they "
+        "are written run unasked."
+    )
+
+
+@pytest.mark.usefixtures("no_backend")
+async def test_nothing_is_said_of_the_fence_to_a_session_that_has_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert await wait_idle(0, monkeypatch, tmp_path) == []
+
+
+@pytest.mark.usefixtures("no_backend")
+async def test_a_missing_fence_is_said_once_with_the_first_command(tmp_path: Path) -> None:
+    played = await run(tmp_path, "ls", "ls *", "sleep 1.2")
+    assert len([event for event in played.events if is_about_the_fence(event)]) == 1
+
+
 async def test_without_a_fence_only_what_is_harmless_as_written_runs_unasked(
     tmp_path: Path,
 ) -> None:
@@ -189,9 +251,11 @@ async def test_without_a_fence_only_what_is_harmless_as_written_runs_unasked(
         assert len(played.of("permission.requested")) == 1, doubtful
 
 
-async def test_a_missing_fence_is_said_once_with_the_first_command(tmp_path: Path) -> None:
+async def test_a_fence_that_is_switched_off_is_said_once_at_the_start(tmp_path: Path) -> None:
     played = await run(tmp_path, "ls", "ls *", sandbox_settings=NO_FENCE)
-    (message,) = [data.message for data in played.of("session.info") if data.info_type == "sandbox"]
+    said = [event for event in played.events if is_about_the_fence(event)]
+    assert played.events.index(said[0]) < played.types().index("user.message")
+    (message,) = [event.data.message for event in said]
     assert message == (
         "The fence is switched off: only commands that are harmless as they are written run "
         "unasked."

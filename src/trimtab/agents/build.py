@@ -121,7 +121,9 @@ def build_parts(
 ) -> AgentParts:
     """Build the processors of a main agent; `AgentParts` defines their order."""
     limits, client, session = options.limits, ports.client, setup.session
-    permissions = build_permissions(setup, options, client)
+    fence = SessionFence(setup, options.sandbox_settings)
+    fence.look_ahead()
+    permissions = build_permissions(setup, options, client, fence)
     firewall, bypass = build_guards(setup, permissions, client)
     custom = setup.customizations
     deadline = build_deadline(limits.deadline)
@@ -406,7 +408,12 @@ def build_fallbacks(chosen: Chosen) -> Fallbacks:
     )
 
 
-def build_permissions(setup: SessionSetup, options: SessionOptions, client: Client) -> Permissions:
+def build_permissions(
+    setup: SessionSetup,
+    options: SessionOptions,
+    client: Client,
+    fence: SessionFence | None = None,
+) -> Permissions:
     """Build the processor that decides whether a tool call may run."""
     policy = msgspec.structs.replace(build_policy(setup, options), always_ask=client.always_ask)
     if setup.sandbox is not None:
@@ -418,7 +425,6 @@ def build_permissions(setup: SessionSetup, options: SessionOptions, client: Clie
         from trimtab.hooks.processor import permission_hook
 
         hook = permission_hook(setup.hooks)
-    fence = SessionFence(setup, options.sandbox_settings)
     if setup.home is None:
         return Permissions(policy, client.ask, hook=hook, fence=fence)
     project = options.cwd if setup.checkout.trusted else ""

@@ -1,5 +1,6 @@
 """The fence of a session: detects what this machine can do, and follows the session's policy."""
 
+import asyncio
 import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from trimtab.permissions.denied_files import DeniedReads
     from trimtab.workspace.sandbox.fence_detection import FoundFence
 
+LOOK_SECONDS = 1.0
+"""Seconds after its start in which a session is left alone before a fence is looked for."""
 OFFERED = "sandbox-offered"
 """The file in the home that remembers that the sandbox was offered."""
 OFFER = (
@@ -38,6 +41,23 @@ class SessionFence:
         self._known: tuple[Policy, DeniedReads, DeniedReads] | None = None
         self._moved = MovedFiles()
         self._rules: Sequence[Rule] = ()
+
+    def look_ahead(self) -> None:
+        """Look for a fence soon, so that people know of a missing one before the first command."""
+        if self._wanted == "none":
+            self._say_none("The fence is switched off")
+        else:
+            asyncio.get_running_loop().call_later(LOOK_SECONDS, self._look)
+
+    def _look(self) -> None:
+        """Try the backends in a thread: that takes longer than people should wait for a key."""
+        if self._found is None and self._session.is_open:
+            trying = asyncio.get_running_loop().run_in_executor(None, self._try_backends)
+            trying.add_done_callback(self._looked)
+
+    def _looked(self, trying: "asyncio.Future[FoundFence]") -> None:
+        if self._session.is_open and not trying.cancelled():
+            self._keep(trying.result())
 
     @property
     def name(self) -> str:
@@ -160,18 +180,22 @@ class SessionFence:
         self._session.emit(SessionInfo(info_type="sandbox", message=OFFER))
 
     def _detect(self) -> "FoundFence":
-        if self._found is None:
-            from trimtab.workspace.sandbox.fence_detection import BACKENDS, detect_fence
+        return self._found or self._keep(self._try_backends())
 
-            backends = [name for name in BACKENDS if self._wanted in ("auto", name)]
-            self._found = detect_fence(self._workspace.child_env, backends)
-            if self._found.backend is None:
-                reasons = ", ".join(self._found.reasons)
-                none = (
-                    "The fence is switched off" if not backends else f"No fence works ({reasons})"
-                )
-                message = (
-                    f"{none}: only commands that are harmless as they are written run unasked."
-                )
-                self._session.emit(SessionInfo(info_type="sandbox", message=message))
+    def _try_backends(self) -> "FoundFence":
+        from trimtab.workspace.sandbox.fence_detection import BACKENDS, detect_fence
+
+        backends = [name for name in BACKENDS if self._wanted in ("auto", name)]
+        return detect_fence(self._workspace.child_env, backends)
+
+    def _keep(self, found: "FoundFence") -> "FoundFence":
+        """Keep what was found first, and say if it is nothing."""
+        if self._found is None:
+            self._found = found
+            if found.backend is None and self._wanted != "none":
+                self._say_none(f"No fence works ({', '.join(found.reasons)})")
         return self._found
+
+    def _say_none(self, reason: str) -> None:
+        message = f"{reason}: only commands that are harmless as they are written run unasked."
+        self._session.emit(SessionInfo(info_type="sandbox", message=message))

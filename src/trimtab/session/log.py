@@ -108,6 +108,11 @@ class EventLog:
         self.size += written
         self.count += 1
 
+    @property
+    def is_open(self) -> bool:
+        """True if records can be appended."""
+        return self._fd is not None
+
     async def synced(self) -> None:
         """Return when everything appended so far is on the disk."""
         await self._disk.wait()

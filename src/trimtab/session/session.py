@@ -201,6 +201,11 @@ class Session:
             self.projections = replay(path)
         return len(records) - index
 
+    @property
+    def is_open(self) -> bool:
+        """True until the log is released."""
+        return self.log.is_open
+
     def close(self) -> None:
         """Release the log and every subscriber."""
         self._subscribers.clear()

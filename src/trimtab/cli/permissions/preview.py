@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from trimtab.agents.build import build_permissions
+from trimtab.agents.fence import SessionFence
 from trimtab.agents.setup import SessionSetup
 from trimtab.contracts.events.envelope import Event
 from trimtab.contracts.events.own import LeftOut
@@ -62,7 +63,8 @@ async def preview_permissions(env: Mapping[str, str], options: SessionOptions) -
     )
     try:
         setup = await runtime.load_policy(setup, options)
-        permissions = build_permissions(setup, options, client)
+        fence = SessionFence(setup, options.sandbox_settings)
+        permissions = build_permissions(setup, options, client, fence)
     finally:
         await workspace.aclose()
         shutil.rmtree(path, ignore_errors=True)
