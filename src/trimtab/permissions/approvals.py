@@ -116,11 +116,12 @@ def _open(folders: Sequence[str], policy: Policy | None) -> Policy | None:
 
 def _find_folders(analysis: "Analysis", policy: Policy) -> list[str]:
     """Return the folders to offer, if to allow them answers all questions about reading."""
-    from trimtab.permissions.decide_shell import find_outside
+    from trimtab.permissions.decide_shell import find_outside, find_places_elsewhere
     from trimtab.permissions.read_folders import offer_folders
 
     named = [*analysis.reads, *(analysis.given if policy.confined else ())]
     outside = [] if policy.allow_all_paths else list(find_outside(analysis, named, policy))
+    outside += [path for path, copied in find_places_elsewhere(analysis, policy) if copied]
     return offer_folders(outside, policy) or []
 
 
@@ -130,6 +131,8 @@ def _generalise_programs(analysis: "Analysis", policy: Policy | None) -> JsonObj
 
     targets = [path for path in analysis.targets if path is not None]
     if not analysis.can_be_ruled or len(targets) < len(analysis.targets):
+        return None
+    if policy is not None and _needs_more_than_rules(analysis, policy):
         return None
     if targets and (policy is None or not are_changeable(targets, policy)):
         return None
@@ -143,6 +146,17 @@ def _generalise_programs(analysis: "Analysis", policy: Policy | None) -> JsonObj
         return {"kind": "write"} if targets else None
     approval: JsonObject = {"kind": "commands", "commandIdentifiers": identifiers}
     return approval | {"writesFiles": True} if targets else approval
+
+
+def _needs_more_than_rules(analysis: "Analysis", policy: Policy) -> bool:
+    """Return True if files elsewhere are worked on for which no lasting answer is offered."""
+    from trimtab.permissions.decide_shell import find_places_elsewhere
+    from trimtab.permissions.read_folders import find_folder, find_granted
+
+    return any(
+        not copied or not (find_granted((path,), policy) or find_folder(path, policy))
+        for path, copied in find_places_elsewhere(analysis, policy)
+    )
 
 
 def name_narrowly(found: "Found") -> str:

@@ -11,7 +11,12 @@ from trimtab.permissions.agent_folders import is_guarded
 from trimtab.permissions.assess import read_script
 from trimtab.permissions.denied_files import denies_some_reads, search
 from trimtab.permissions.fetches import find_fetch_rules
-from trimtab.permissions.file_commands import COMMANDS, changes_named_files
+from trimtab.permissions.file_commands import (
+    COMMANDS,
+    changes_named_files,
+    find_copied,
+    is_named,
+)
 from trimtab.permissions.paths import (
     PUBLIC,
     is_in_home,
@@ -51,6 +56,8 @@ _COPIERS = frozenset(
     )
 )
 """Programs that copy the contents of the files they are given."""
+_ON_FILES = COMMANDS | _COPIERS
+"""Programs that do nothing but work on the files they are given."""
 _RECORDED = frozenset(
     f"git {name}"
     for name in (
@@ -317,7 +324,7 @@ def _judge_commands(analysis: Analysis, policy: Policy, text: str) -> Decision:
     decision = _judge_targets(analysis, policy) or _judge_reads(analysis, policy)
     if decision is None and used and not analysis.seems_read_only:
         decision = _ask_if_straying(analysis, policy)
-    decision = decision or _ask_about_secrets(analysis, policy)
+    decision = decision or _ask_about_places(analysis, policy)
     if decision is None and any(rule.argument is None for rule in used):
         # A rule for all commands reaches no further than --allow-all-tools.
         decision = _judge_paths(analysis, policy)
@@ -467,15 +474,38 @@ def _ask_if_straying(analysis: Analysis, policy: Policy) -> Decision | None:
     return None
 
 
-def _ask_about_secrets(analysis: Analysis, policy: Policy) -> Decision | None:
-    """Ask before a secret from elsewhere is copied: the rule for a program does not mean that."""
-    if policy.allow_all_paths or not any(found.base in _COPIERS for found in analysis.commands):
-        return None
-    for path in _expand(analysis, analysis.touched):
-        if is_secret(path) and not is_inside(path, (*policy.roots, *policy.readable)):
-            reason = f"{path} may be a secret, and is outside the allowed directories."
-            return Decision(verdict="ask", reason=reason)
+def _ask_about_places(analysis: Analysis, policy: Policy) -> Decision | None:
+    """Ask before files elsewhere are changed or copied: a rule for a program does not mean them."""
+    for path, copied in find_places_elsewhere(analysis, policy):
+        if not (copied and find_granted((path,), policy)):
+            return Decision(verdict="ask", reason=f"{path} is outside the allowed directories.")
     return None
+
+
+def find_places_elsewhere(analysis: Analysis, policy: Policy) -> Iterator[tuple[str, bool]]:
+    """Yield what programs that only work on files are given elsewhere, and if that is copied.
+
+    A rule for such a program reaches no further than --allow-all-tools.
+    """
+    working = [found for found in analysis.commands if found.base in _ON_FILES]
+    if policy.allow_all_paths or not working:
+        return
+    sources = find_copied(working, analysis.touched)
+    alone = all(found.read_only or found.base in _ON_FILES for found in analysis.commands)
+    hidden = _matches_hidden(analysis)
+    for pattern in analysis.touched:
+        copied = pattern in sources
+        inside = (*policy.roots, *policy.readable, *PUBLIC) if copied else policy.roots
+        for path in find_files(pattern, hidden=hidden):
+            named = alone or is_secret(path) or is_named(pattern, working)
+            if named and not (is_inside(path, inside) or path in _TTY or _may_write(path, policy)):
+                yield path, copied
+
+
+def _may_write(path: str, policy: Policy) -> bool:
+    """Return True if a rule that names places allows to write a path."""
+    named = (rule for rule in policy.allow if rule.argument)
+    return any(matches_path(rule, "write", path, policy.cwd) for rule in named)
 
 
 def find_outside(analysis: Analysis, named: Iterable[str], policy: Policy) -> Iterator[str]:

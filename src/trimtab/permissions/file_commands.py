@@ -83,9 +83,31 @@ def _find_sources(commands: Iterable[Found], paths: Iterable[str]) -> list[str]:
     words: set[str] = set()
     for found in commands:
         if found.identifier in COPYING:
-            into_first = any(re.match(r"-\w*t|--t", word) for word in found.words)
-            words.update(found.words[1:] if into_first else found.words[1:-1])
-    return [path for path in paths if any(path.endswith(f"/{w}") or path == w for w in words)]
+            words.update(found.words[1:] if _names_folder_first(found) else found.words[1:-1])
+    return [path for path in paths if _is_one_of(path, words)]
+
+
+def find_copied(commands: Iterable[Found], paths: Iterable[str]) -> list[str]:
+    """Return the paths, of those a script names, that `cp` surely only reads."""
+    copying = [found for found in commands if found.base == "cp"]
+    if any(map(_names_folder_first, copying)):
+        return []
+    written = {word for found in copying for word in found.words[-1:]}
+    return [path for path in _find_sources(copying, paths) if not _is_one_of(path, written)]
+
+
+def _names_folder_first(found: Found) -> bool:
+    """Return True if the place to copy to is named by an option."""
+    return any(re.match(r"-\w*t|--t", word) for word in found.words)
+
+
+def is_named(path: str, commands: Iterable[Found]) -> bool:
+    """Return True if one of these commands is given a path."""
+    return _is_one_of(path, {word for found in commands for word in found.words[1:]})
+
+
+def _is_one_of(path: str, words: Iterable[str]) -> bool:
+    return any(path.endswith(f"/{os.path.normpath(word)}") or path == word for word in words)
 
 
 def _holds_link(path: str) -> bool:

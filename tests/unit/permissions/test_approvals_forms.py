@@ -94,7 +94,11 @@ def test_reading_a_file_elsewhere_offers_its_folder_but_no_secret(
         ("cat /opt/v/s/a /a", POLICY, None),
         ("make < /opt/v/s/a", CONFINED, {"kind": "read", "readsFolders": ["/opt/v/s"]}),
         ("cp /opt/v/s/a b", CONFINED, {"kind": "read", "readsFolders": ["/opt/v/s"]}),
-        ("cp /opt/v/s/a b", POLICY, {"kind": "commands", "commandIdentifiers": ["cp"]}),
+        (
+            "cp /opt/v/s/a b",
+            POLICY,
+            {"kind": "commands", "commandIdentifiers": ["cp"], "readsFolders": ["/opt/v/s"]},
+        ),
         ("$x < /opt/v/s/a", POLICY, None),
         (
             "make < /opt/v/s/a",

@@ -184,7 +184,47 @@ def test_a_rule_for_a_program_does_not_mean_secrets_elsewhere(command: str) -> N
     assert decide_shell(command, policy).verdict == "ask"
 
 
-@pytest.mark.parametrize("command", ["cp .env .env.local", "cp secrets/a.json x", "cp /opt/x/a b"])
-def test_a_rule_for_a_program_covers_other_files(command: str) -> None:
-    policy = msgspec.structs.replace(POLICY, allow=rules("shell(cp)"))
+ON_FILES = (*("cp", "mv", "rm", "mkdir", "ln", "tar", "sed", "tee", "touch", "make", "kubectl"),)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("cp /opt/x/a b", "cp -r ../elsewhere/src x", "cp a ../b", "cp -t .. a", "cp a ~/bin/"),
+        *("mv /opt/x/a b", "mv a ../b", "rm -r ../elsewhere", "rm ~/notes.txt", "mkdir ../made"),
+        *("ln -s /opt/x y", "tar xf a.tar -C ..", "tar cf ../a.tar .", "sed -i s/a/b/ ../a.txt"),
+        *("echo x | tee ../a.txt", "touch ../a", "cp ../*.txt .", "make x && cp a /opt/y"),
+    ],
+)
+def test_a_rule_for_a_program_reaches_no_further_than_all_tools(command: str) -> None:
+    policy = msgspec.structs.replace(POLICY, allow=rules(*(f"shell({name})" for name in ON_FILES)))
+    assert decide_shell(command, policy).verdict == "ask"
+    everything = msgspec.structs.replace(POLICY, allow_all_tools=True)
+    assert decide_shell(command, everything).verdict == "ask"
+
+
+@pytest.mark.parametrize(
+    ("command", "rule"),
+    [
+        ("cp .env .env.local", ""),
+        ("cp secrets/a.json x", ""),
+        ("cp /usr/share/x/a b", ""),
+        ("cp /dev/null b", ""),
+        ("make PREFIX=/opt/y && cp a b", ""),
+        ("kubectl exec p -- cat /opt/y; rm a", ""),
+        ("cp /opt/x/a b", "read(/opt/x/)"),
+        ("cp -r /opt/x/src /opt/x/lib b", "read(/opt/x/)"),
+        ("cp a /opt/x/a", "write(/opt/x/a)"),
+        ("mkdir -p /opt/x/made", "write(/opt/x/made)"),
+    ],
+)
+def test_a_rule_for_a_program_covers_other_files(command: str, rule: str) -> None:
+    names = (*(f"shell({name})" for name in ON_FILES), *filter(None, [rule]))
+    policy = msgspec.structs.replace(POLICY, allow=rules(*names))
     assert decide_shell(command, policy).verdict == "allow"
+
+
+@pytest.mark.parametrize("command", ["cp a /opt/x/a", "cp /opt/x/a /opt/x/b", "cp -t /opt/x a"])
+def test_a_rule_for_reading_a_folder_lets_nothing_be_copied_into_it(command: str) -> None:
+    policy = msgspec.structs.replace(POLICY, allow=rules("shell(cp)", "read(/opt/x/)"))
+    assert decide_shell(command, policy).verdict == "ask"
