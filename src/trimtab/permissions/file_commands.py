@@ -92,7 +92,7 @@ def find_copied(commands: Iterable[Found], paths: Iterable[str]) -> list[str]:
     copying = [found for found in commands if found.base == "cp"]
     if any(map(_names_folder_first, copying)):
         return []
-    written = {word for found in copying for word in found.words[-1:]}
+    written = {word for found in copying for word in found.words[-1:] if _find_tail(word)}
     return [path for path in _find_sources(copying, paths) if not _is_one_of(path, written)]
 
 
@@ -107,7 +107,16 @@ def is_named(path: str, commands: Iterable[Found]) -> bool:
 
 
 def _is_one_of(path: str, words: Iterable[str]) -> bool:
-    return any(path.endswith(f"/{os.path.normpath(word)}") or path == word for word in words)
+    """Return True if one of the words may stand for a path, from whatever folder it counts."""
+    given = os.path.normpath(path) + os.sep
+    tails = map(_find_tail, words)
+    return any(not tail or given.endswith(f"{os.sep}{tail}{os.sep}") for tail in tails)
+
+
+def _find_tail(word: str) -> str:
+    """Return the end of a word that a path has, too, from whatever folder it counts."""
+    parts = os.path.normpath(word).split(os.sep)
+    return os.sep.join(part for part in parts if part not in (os.curdir, os.pardir, "~", ""))
 
 
 def _holds_link(path: str) -> bool:

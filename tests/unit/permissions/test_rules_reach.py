@@ -194,6 +194,7 @@ ON_FILES = (*("cp", "mv", "rm", "mkdir", "ln", "tar", "sed", "tee", "touch", "ma
         *("mv /opt/x/a b", "mv a ../b", "rm -r ../elsewhere", "rm ~/notes.txt", "mkdir ../made"),
         *("ln -s /opt/x y", "tar xf a.tar -C ..", "tar cf ../a.tar .", "sed -i s/a/b/ ../a.txt"),
         *("echo x | tee ../a.txt", "touch ../a", "cp ../*.txt .", "make x && cp a /opt/y"),
+        *("make && cp ../a .", "make && cp -R .. a", "make && cp a ../..", "make && rm ~/a"),
     ],
 )
 def test_a_rule_for_a_program_reaches_no_further_than_all_tools(command: str) -> None:
@@ -214,6 +215,8 @@ def test_a_rule_for_a_program_reaches_no_further_than_all_tools(command: str) ->
         ("kubectl exec p -- cat /opt/y; rm a", ""),
         ("cp /opt/x/a b", "read(/opt/x/)"),
         ("cp -r /opt/x/src /opt/x/lib b", "read(/opt/x/)"),
+        ("cp /opt/x/a .", "read(/opt/x/)"),
+        ("make && cp /opt/x/a .", "read(/opt/x/)"),
         ("cp a /opt/x/a", "write(/opt/x/a)"),
         ("mkdir -p /opt/x/made", "write(/opt/x/made)"),
     ],
