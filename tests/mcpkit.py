@@ -9,8 +9,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
+from mcp import ClientSession, StdioServerParameters, stdio_client
+
 import mcpserver
-from clikit import Cli
+from clikit import TRIMTAB, Cli
 from trimtab.contracts.customization import McpServer
 from trimtab.contracts.mcp import ServerAccess
 from trimtab.contracts.tool import Tool, ToolContext, ToolResult
@@ -217,6 +219,18 @@ async def serving_http() -> AsyncIterator[HttpPeer]:
         yield peer
     finally:
         await listener.stop()
+
+
+@asynccontextmanager
+async def connected(cli: Cli, *args: str) -> AsyncIterator[ClientSession]:
+    """The official client, connected to the program on standard input and output."""
+    given = StdioServerParameters(
+        command=TRIMTAB, args=["mcp", *args], env=cli.env, cwd=str(cli.cwd)
+    )
+    async with asyncio.timeout(60):
+        async with stdio_client(given) as streams, ClientSession(*streams) as session:
+            await session.initialize()
+            yield session
 
 
 @asynccontextmanager

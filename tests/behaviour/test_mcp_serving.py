@@ -1,34 +1,18 @@
 """`trimtab mcp serve` and `trimtab mcp gateway`, with the official client and with raw requests."""
 
-import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from mcp import ClientSession, StdioServerParameters, stdio_client
 
-from clikit import TRIMTAB, Cli, serving
-from mcpkit import SCRIPT, configure, entry, serving_mcp
+from clikit import Cli, serving
+from mcpkit import SCRIPT, configure, connected, entry, serving_mcp
 from trimtab.mcp.messages import STATELESS
 from trimtab.providers.http import HttpClient
 from trimtab.transports.mcp.http import is_local
 
 DONE = {"text": "Done."}
-
-
-@asynccontextmanager
-async def connected(cli: Cli, *args: str) -> AsyncIterator[ClientSession]:
-    """The official client, connected to the program on standard input and output."""
-    given = StdioServerParameters(
-        command=TRIMTAB, args=["mcp", *args], env=cli.env, cwd=str(cli.cwd)
-    )
-    async with asyncio.timeout(60):
-        async with stdio_client(given) as streams, ClientSession(*streams) as session:
-            await session.initialize()
-            yield session
 
 
 async def post(url: str, message: Any, headers: dict[str, str]) -> int:

@@ -29,6 +29,7 @@ from copilot.generated.rpc import PermissionDecisionUserNotAvailable
 from acpkit import connected
 from clikit import TRIMTAB, Cli, bash, serving
 from gitkit import git, make_repository
+from mcpkit import connected as connected_mcp
 from permissionkit import rules
 from properties.shell_fuzz import STUBS, Generator
 from sdkkit import Sdk, talking
@@ -107,10 +108,10 @@ class World:
     def __init__(self, given: Class) -> None:
         self.given = given
         self.base = Path(tempfile.mkdtemp(prefix="trimtab-hostile-"))
-        self.work, self.outside, self.home, self.tool = (
-            self.base / name for name in ("work", "outside", "home", "tool")
+        self.work, self.outside, self.home, self.tool, self.temp = (
+            self.base / name for name in ("work", "outside", "home", "tool", "temp")
         )
-        for folder in (self.work, self.outside, self.home, self.tool):
+        for folder in (self.work, self.outside, self.home, self.tool, self.temp):
             folder.mkdir()
         self.server = socket.create_server(("127.0.0.1", 0))
         self.server.setblocking(False)
@@ -311,6 +312,20 @@ async def editor(world: World, script: list[Any], options: dict[str, Any]) -> li
         return shown_by(server)
 
 
+async def mcp(world: World, script: list[Any], options: dict[str, Any]) -> list[str]:
+    """A client of `trimtab mcp serve`, which takes no flags: rules for all tools replace them."""
+    given: PermissionOptions = options["permissions"]
+    if given.allow_all_tools:
+        allow = (*given.allow, "shell", "write")
+        options = {**options, "permissions": msgspec.structs.replace(given, allow=allow)}
+    cli = prepare(world, options)
+    cli.env["TMPDIR"] = str(world.temp)
+    async with serving(script) as server:
+        async with connected_mcp(cli.use(server), "serve") as client:
+            await client.call_tool("run", {"prompt": "go"})
+        return shown_by(server)
+
+
 async def unguarded(world: World, script: list[Any], options: dict[str, Any]) -> list[str]:
     """Runs everything: shows that the canaries notice."""
     return await main_agent(world, script, {**options, "permissions": ALLOW_ALL})
@@ -362,6 +377,7 @@ SURFACES: dict[str, Surface] = {
     "command": command,
     "sdk": sdk,
     "acp": editor,
+    "mcp": mcp,
 }
 
 
