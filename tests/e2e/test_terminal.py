@@ -87,7 +87,9 @@ async def test_a_question_shows_its_rule_and_an_answer_for_the_session_spares_th
     ]
     async with serving(script) as server:
         process, terminal = await start(cli.use(server), "-i", "make them")
-        await terminal.shows(r"covers every `touch` command, whatever its arguments[\s\S]*\? $")
+        await terminal.shows(
+            r"covers every `touch` command on files in the allowed directories[\s\S]*\? $"
+        )
         terminal.type("s\n")
         await terminal.shows(r"Write \S*new\.txt\?[\s\S]*\? $")
         terminal.type("rather call it old.txt\n")

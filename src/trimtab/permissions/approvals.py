@@ -248,10 +248,13 @@ def describe_cover(rules: Sequence[Rule]) -> str:
 
 
 def _describe_commands(name: str) -> str:
+    from trimtab.permissions.file_commands import ON_FILES
     from trimtab.permissions.groups import find_group
 
     if group := find_group(name):
         return group.title
+    if name in ON_FILES:
+        return f"every `{name}` command on files in the allowed directories"
     return f"every `{name}` command, whatever its arguments"
 
 

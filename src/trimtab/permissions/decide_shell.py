@@ -13,6 +13,7 @@ from trimtab.permissions.denied_files import denies_some_reads, search
 from trimtab.permissions.fetches import find_fetch_rules
 from trimtab.permissions.file_commands import (
     COMMANDS,
+    ON_FILES,
     changes_named_files,
     find_copied,
     is_named,
@@ -49,15 +50,6 @@ MAX_FILES = 1000
 """The number of files of a pattern that are judged by name; the fence holds for the others."""
 _LOCAL = frozenset((*COMMANDS, "sed", "gsed", "awk", "gawk", "ln", "tee", "echo", "printf"))
 """Programs that never connect to anything."""
-_COPIERS = frozenset(
-    (
-        *("cp", "mv", "ln", "install", "tar", "zip", "7z", "dd", "sed", "rsync", "scp", "ditto"),
-        *("base64", "gzip", "bzip2", "xz", "zstd", "pax", "cpio"),
-    )
-)
-"""Programs that copy the contents of the files they are given."""
-_ON_FILES = COMMANDS | _COPIERS
-"""Programs that do nothing but work on the files they are given."""
 _RECORDED = frozenset(
     f"git {name}"
     for name in (
@@ -487,11 +479,11 @@ def find_places_elsewhere(analysis: Analysis, policy: Policy) -> Iterator[tuple[
 
     A rule for such a program reaches no further than --allow-all-tools.
     """
-    working = [found for found in analysis.commands if found.base in _ON_FILES]
+    working = [found for found in analysis.commands if found.base in ON_FILES]
     if policy.allow_all_paths or not working:
         return
     sources = find_copied(working, analysis.touched)
-    alone = all(found.read_only or found.base in _ON_FILES for found in analysis.commands)
+    alone = all(found.read_only or found.base in ON_FILES for found in analysis.commands)
     hidden = _matches_hidden(analysis)
     for pattern in analysis.touched:
         copied = pattern in sources

@@ -17,6 +17,13 @@ from trimtab.permissions.shell.programs.filters import sed_is_plain
 from trimtab.permissions.shell.verdict.analysis import Analysis, Found
 
 COMMANDS = frozenset(("mkdir", "touch", "cp", "mv", "rm", "rmdir", "unlink", "chmod", "sed", "tee"))
+ON_FILES = COMMANDS | frozenset(
+    (
+        *("ln", "install", "tar", "zip", "7z", "dd", "rsync", "scp", "ditto", "base64", "gzip"),
+        *("bzip2", "xz", "zstd", "pax", "cpio"),
+    )
+)
+"""Programs that do nothing but work on the files they are given, and copy their contents."""
 COPYING = frozenset(("cp", "mv"))
 """Those that put a link in a new place, if they are given one."""
 MAX_ENTRIES = 2000

@@ -37,7 +37,7 @@ def test_an_approval_of_a_whole_server_and_older_ones_hold_as_before() -> None:
 def test_a_person_is_told_what_else_a_rule_covers() -> None:
     rules = [Rule("shell", "touch"), Rule("url", "https://x.test"), Rule("small", "echo")]
     assert describe_cover(rules) == (
-        "every `touch` command, whatever its arguments; every address that begins with "
+        "every `touch` command on files in the allowed directories; every address that begins with "
         "https://x.test; every call of echo of small."
     )
     assert describe_cover([]) == ""
