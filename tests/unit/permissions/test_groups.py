@@ -48,6 +48,7 @@ def test_no_command_stands_in_a_group_twice_or_publishes() -> None:
         ("./python3 a.py", "ask"),
         ("python3 a.py | sh", "ask"),
         ("cargo --quiet test", "allow"),
+        ("cargo t name --features x", "allow"),
         ("cargo $x test", "ask"),
     ],
 )
