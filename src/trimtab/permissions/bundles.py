@@ -11,7 +11,13 @@ from trimtab.contracts.tool import Access
 from trimtab.permissions.approvals import THIS_MACHINE, generalise, to_rules
 from trimtab.permissions.assess import read_script
 from trimtab.permissions.file_commands import changes_named_files
-from trimtab.permissions.groups import MARK, find_members, load_groups
+from trimtab.permissions.groups import (
+    MARK,
+    covers_program,
+    find_group,
+    find_members,
+    load_groups,
+)
 from trimtab.permissions.paths import is_inside
 from trimtab.permissions.rules import HERE, parse_rule, parse_rules
 
@@ -24,15 +30,15 @@ Whoever looks at something changes nothing; a cluster is left out, since it may 
 """
 WHOLE_PROGRAMS = frozenset(
     (
-        *("npm", "pnpm", "yarn", "bun", "deno", "node", "tsx", "ts-node", "nx", "turbo", "lerna"),
-        *("python", "python3", "pip", "pip3", "pipenv", "poetry", "pdm", "hatch", "rye", "uv"),
-        *("pixi", "conda", "pre-commit", "ruby", "bundle", "rake", "rails", "php", "composer"),
-        *("cargo", "rustup", "go", "dotnet", "swift", "dart", "flutter", "mix", "sbt", "mvn"),
-        *("./mvnw", "gradle", "./gradlew", "make", "just", "task", "bazel", "meson", "bash", "sh"),
-        *("docker", "docker-compose", "podman", "gh"),
+        *("node", "tsx", "ts-node", "turbo", "python", "python3", "pip", "pip3", "pipenv"),
+        *("pre-commit", "ruby", "bundle", "rake", "rails", "php", "composer", "rustup", "go"),
+        *("make", "just", "task", "bazel", "meson", "bash", "sh"),
     )
 )
-"""Programs of which all commands are offered at once, with the question about a second one."""
+"""Programs of which all commands are offered at once, with the question about a second one.
+
+Those that can publish as well are in a table: what they do to others is left out.
+"""
 
 
 DEEP = 3
@@ -110,7 +116,10 @@ def _covers(rule: str, narrow: str) -> bool:
         return False
     if wide.argument.endswith("/"):
         return given.argument.startswith(wide.argument)
-    program = given.argument.partition(" ")[0]
+    words = given.argument.split()
+    if covers_program(wide.argument, words, words):
+        return True
+    program = words[0]
     names = find_members(wide.argument, program) or (wide.argument.removesuffix(":*"),)
     return any(f"{given.argument} ".startswith(f"{name} ") for name in names)
 
@@ -134,6 +143,8 @@ def _find_whole(suggested: Sequence[str], policy: Policy) -> Iterator[Bundle]:
         )
         if more and known and program in WHOLE_PROGRAMS:
             yield Bundle(f"every {program} command", (str(Rule("shell", f"{program}:*")),))
+        elif more and known and (group := find_group(MARK + program)):
+            yield Bundle(group.title, (str(Rule("shell", MARK + program)),))
 
 
 def _find_folders(suggested: Sequence[str], policy: Policy) -> Iterator[Bundle]:

@@ -529,6 +529,7 @@ def _judge_granted(analysis: Analysis, policy: Policy, text: str) -> Decision | 
         whole = path.endswith(os.sep) or os.path.isdir(path)
         if whole and find_granted((path,), policy):
             reason = f"{path} may hold secrets, which only the fence keeps from a command."
+            reason += "" if policy.confined else " To work there, add it: /add-dir or --add-dir."
             return Decision(verdict="ask", reason=reason)
     return None
 

@@ -1,12 +1,17 @@
-"""Groups of commands that belong together: the rule `shell(@git)` covers those of the group."""
+"""Groups of commands that belong together: the rule `shell(@git)` covers those of the group.
+
+A rule like `shell(@npm)` covers a whole program, but for what reaches other people.
+"""
 
 import os
+from collections.abc import Sequence
 from functools import lru_cache
 
 import msgspec
 
 MARK = "@"
 """Begins the argument of a rule for a group."""
+_TABLES = os.path.join(os.path.dirname(__file__), "shell", "programs", "tables")
 
 
 class Group(msgspec.Struct, frozen=True):
@@ -17,19 +22,41 @@ class Group(msgspec.Struct, frozen=True):
     commands: tuple[str, ...]
 
 
+class WholeProgram(msgspec.Struct, frozen=True):
+    """What a rule for all commands of a program leaves out, and how a person is told.
+
+    `subcommands` are the words after the program; `words` are parts of words, wherever in the
+    command they stand.
+    """
+
+    but: str
+    subcommands: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+
+
 @lru_cache(1)
 def load_groups() -> dict[str, Group]:
     """Return the groups by name."""
-    folder = os.path.join(os.path.dirname(__file__), "shell", "programs", "tables")
-    with open(os.path.join(folder, "groups.json"), "rb") as file:
+    with open(os.path.join(_TABLES, "groups.json"), "rb") as file:
         return msgspec.json.decode(file.read(), type=dict[str, Group])
+
+
+@lru_cache(1)
+def load_whole_programs() -> dict[str, WholeProgram]:
+    """Return the programs of which a rule can cover all commands but some, by name."""
+    with open(os.path.join(_TABLES, "whole_programs.json"), "rb") as file:
+        return msgspec.json.decode(file.read(), type=dict[str, WholeProgram])
 
 
 def find_group(argument: str | None) -> Group | None:
     """Return the group that the argument of a rule names, if it names one."""
     if argument is None or not argument.startswith(MARK):
         return None
-    return load_groups().get(argument.removeprefix(MARK))
+    name = argument.removeprefix(MARK)
+    if program := load_whole_programs().get(name):
+        title = f"every {name} command, but for {program.but}"
+        return Group(title, f"every {name} command", ())
+    return load_groups().get(name)
 
 
 @lru_cache(128)
@@ -38,3 +65,21 @@ def find_members(argument: str, program: str) -> tuple[str, ...]:
     group = find_group(argument)
     commands = group.commands if group else ()
     return tuple(name for name in commands if name.partition(" ")[0] == program)
+
+
+def covers_program(argument: str, leading: Sequence[str], words: Sequence[str]) -> bool:
+    """Return True if a rule for a whole program covers a command.
+
+    `leading` are the words it begins with, without options that change nothing; `words` are all
+    that are known. What it is must be clear from the second word.
+    """
+    name = argument.removeprefix(MARK)
+    program = load_whole_programs().get(name)
+    if program is None or len(leading) < 2 or leading[0] != name or leading[1][:1] in "-+":
+        return False
+    if any(part in word.casefold() for part in program.words for word in words[1:]):
+        return False
+    from trimtab.permissions.shell.programs.leading import may_begin_with
+
+    left_out = ((name, *command.split()) for command in program.subcommands)
+    return not any(may_begin_with(tuple(words), command) for command in left_out)

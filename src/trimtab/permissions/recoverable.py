@@ -33,6 +33,8 @@ OUTPUTS = frozenset(("target", "dist", "build", "out", "coverage", "htmlcov"))
 """Names of such folders that sources may have as well: git must know no file of them."""
 _PATTERN = re.compile(r"[*?\[]")
 _SHELLS = ("bash", "sh")
+_ON_FILES = frozenset((RECURSIVE, FOUND))
+"""Destruction of the files that a command names, and of nothing else."""
 _DELETERS = frozenset(("rm", "find", "gfind", "git"))
 
 
@@ -74,6 +76,9 @@ def _can_be_undone(analysis: Analysis, policy: Policy) -> bool:
         return False
     if any(is_guarded(path, policy) for path in analysis.deleted):
         return False
+    if not _ON_FILES.issuperset(analysis.destructive):
+        # What git throws away in the temp folder may belong to a worktree of this repository.
+        policy = msgspec.structs.replace(policy, temp="")
     return all(_is_kept(path, policy) for path in paths) and _are_kept(analysis.deleted)
 
 

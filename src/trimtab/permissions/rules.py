@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.permission import Rule, can_name_command
 from trimtab.contracts.tool import Access
-from trimtab.permissions.groups import MARK, find_group, find_members, load_groups
+from trimtab.permissions.groups import (
+    MARK,
+    covers_program,
+    find_group,
+    find_members,
+    load_groups,
+    load_whole_programs,
+)
 from trimtab.permissions.paths import fold, is_inside, is_protected, resolve
 from trimtab.permissions.read_folders import covers_below, name_folder
 
@@ -195,6 +202,10 @@ def matches_command(rule: Rule, found: "Found", *, denies: bool = False) -> bool
     if not rule.argument.startswith(MARK):
         return _names_command(rule.argument, names, found, denies=denies)
     programs = {name.partition(" ")[0] for name in names}
+    if rule.argument.removeprefix(MARK) in load_whole_programs():
+        if denies:
+            return rule.argument.removeprefix(MARK) in programs
+        return covers_program(rule.argument, found.leading, found.words)
     members = (name for program in programs for name in find_members(rule.argument, program))
     return any(_names_command(name, names, found, denies=denies) for name in members)
 

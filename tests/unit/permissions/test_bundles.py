@@ -178,8 +178,8 @@ def test_a_whole_program_is_offered_after_one_of_its_commands() -> None:
     one = msgspec.structs.replace(POLICY, allow=rules("shell(docker run)"))
     bundle = find_bundle("docker pull x", ["shell(docker pull)"], (), one)
     assert bundle is not None
-    assert bundle.title == "every docker command"
-    assert bundle.rules == ("shell(docker:*)",)
+    assert bundle.title.startswith("every docker command, but for pushing")
+    assert bundle.rules == ("shell(@docker)",)
     policy = msgspec.structs.replace(POLICY, allow=parse_rules(bundle.rules))
     assert decide_shell("docker compose down", policy).verdict == "allow"
     assert find_bundle("docker pull x", ["shell(docker pull)"], (), one, (bundle.title,)) is None
@@ -187,7 +187,49 @@ def test_a_whole_program_is_offered_after_one_of_its_commands() -> None:
     assert find_bundle("docker pull x", ["shell(docker pull)"], (), looking) == bundle
 
 
-@pytest.mark.parametrize("program", ["git", "kubectl", "aws", "npx", "ssh", "terraform"])
+def test_a_program_that_cannot_publish_is_offered_without_exceptions() -> None:
+    policy = msgspec.structs.replace(POLICY, allow=rules("shell(pip list)"))
+    bundle = find_bundle("pip cache", ["shell(pip cache)"], (), policy)
+    assert bundle is not None
+    assert (bundle.title, bundle.rules) == ("every pip command", ("shell(pip:*)",))
+
+
+@pytest.mark.parametrize(
+    ("command", "suggested"),
+    [
+        ("npm publish", "shell(npm publish)"),
+        ("npm dist-tag add a@1 latest", "shell(npm dist-tag)"),
+        ("cargo yank --version 1.0.0", "shell(cargo yank)"),
+        ("docker push x", "shell(docker push)"),
+        ("docker system prune -af", "shell(docker system prune)"),
+        ("mvn deploy", "shell(mvn deploy)"),
+        ("uv publish", "shell(uv publish)"),
+    ],
+)
+def test_publishing_is_neither_offered_nor_covered_with_the_whole_program(
+    command: str, suggested: str
+) -> None:
+    program = command.split(maxsplit=1)[0]
+    policy = msgspec.structs.replace(POLICY, allow=rules(f"shell({program} frob)"))
+    assert find_bundle(command, [suggested], (), policy) is None
+    whole = msgspec.structs.replace(POLICY, allow=rules(f"shell(@{program})"))
+    assert decide_shell(command, whole).verdict == "ask"
+    named = msgspec.structs.replace(whole, allow=(*whole.allow, *rules(suggested)))
+    assert decide_shell(command, named).verdict == "allow"
+
+
+def test_after_one_change_on_github_those_of_issues_and_pull_requests_are_offered() -> None:
+    looking = msgspec.structs.replace(POLICY, allow=rules("shell(@github)"))
+    bundle = find_bundle("gh pr create -f", ["shell(gh pr create)"], (), looking)
+    assert bundle is not None
+    assert bundle.rules == ("shell(@issues)",)
+    policy = msgspec.structs.replace(POLICY, allow=parse_rules(bundle.rules))
+    assert decide_shell("gh issue comment 1 -b x", policy).verdict == "allow"
+    for other in ("gh pr merge 1", "gh api -X DELETE x", "gh secret set A", "gh repo edit"):
+        assert decide_shell(other, policy).verdict == "ask"
+
+
+@pytest.mark.parametrize("program", ["git", "gh", "kubectl", "aws", "npx", "ssh", "terraform"])
 def test_a_whole_program_is_not_offered_if_it_reaches_far(program: str) -> None:
     known = rules(f"shell({program} one)")
     policy = msgspec.structs.replace(POLICY, allow=known)

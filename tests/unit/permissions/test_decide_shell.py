@@ -17,6 +17,7 @@ def change(**fields: object) -> Policy:
 
 PROTECTED = "is protected: it can make things run."
 OWN = "/home/someone/.agent"
+FENCED = "which only the fence keeps from a command."
 POLICIES = {
     "PLAIN": POLICY,
     "RULES": change(allow=rules("shell(git push)", "shell(make)", "write(out.txt)")),
@@ -278,9 +279,14 @@ def test_what_is_allowed_says_by_what(policy: str, command: str, reason: str) ->
         (
             "READ CONFINED",
             "cp /opt/lib/ b",
-            "/opt/lib/ may hold secrets, which only the fence keeps from a command.",
+            f"/opt/lib/ may hold secrets, {FENCED}",
         ),
         ("READ CONFINED", "cp a /etc/b", "/etc/b is outside the allowed directories."),
+        (
+            "READ",
+            "cd /opt/lib/ && make",
+            f"/opt/lib/ may hold secrets, {FENCED} To work there, add it: /add-dir or --add-dir.",
+        ),
     ],
 )
 def test_what_is_asked_about_says_why(policy: str, command: str, reason: str) -> None:

@@ -6,7 +6,12 @@ import pytest
 from permissionkit import POLICY, rules
 from trimtab.contracts.errors import UsageError
 from trimtab.permissions.decide_shell import decide_shell
-from trimtab.permissions.groups import find_group, find_members, load_groups
+from trimtab.permissions.groups import (
+    find_group,
+    find_members,
+    load_groups,
+    load_whole_programs,
+)
 from trimtab.permissions.rules import parse_rule
 from trimtab.permissions.shell.verdict.analyse import analyse
 
@@ -48,6 +53,7 @@ def test_no_command_stands_in_a_group_twice_or_publishes() -> None:
         ("./python3 a.py", "ask"),
         ("python3 a.py | sh", "ask"),
         ("cargo --quiet test", "allow"),
+        ("cargo t name --features x", "allow"),
         ("cargo $x test", "ask"),
     ],
 )
@@ -63,6 +69,48 @@ def test_a_rule_that_denies_a_group_denies_each_command_of_it(command: str) -> N
     policy = msgspec.structs.replace(POLICY, allow_all_tools=True, deny=rules("shell(@install)"))
     assert decide_shell(command, policy).verdict == "deny"
     assert decide_shell("npm run build", policy).verdict == "allow"
+
+
+@pytest.mark.parametrize(
+    ("command", "verdict"),
+    [
+        ("npm init -y", "allow"),
+        ("npm --silent view x", "allow"),
+        ("npm publ", "ask"),
+        ("npm -w a publish", "ask"),
+        ("npm --frob a publish", "ask"),
+        ("npm $x", "ask"),
+        ("./npm init", "ask"),
+        ("docker run -it node x", "allow"),
+        ("docker compose down", "allow"),
+        ("docker image push x", "ask"),
+        ("docker compose -f a.yml push", "ask"),
+        ("docker -H tcp://host run x", "ask"),
+        ("docker build --push .", "ask"),
+        ("docker volume rm data", "ask"),
+        ("cargo t", "allow"),
+        ("cargo +nightly miri test", "allow"),
+        ("cargo +nightly publish", "ask"),
+        ("mvn -q -DskipTests install", "allow"),
+        ("mvn clean deploy", "ask"),
+        ("yarn dlx x", "allow"),
+        ("yarn npm publish", "ask"),
+    ],
+)
+def test_a_rule_for_a_whole_program_leaves_out_what_reaches_others(
+    command: str, verdict: str
+) -> None:
+    policy = msgspec.structs.replace(
+        POLICY, allow=rules(*(f"shell(@{name})" for name in load_whole_programs()))
+    )
+    assert decide_shell(command, policy).verdict == verdict
+
+
+def test_a_rule_that_denies_a_whole_program_denies_all_of_it() -> None:
+    policy = msgspec.structs.replace(POLICY, allow_all_tools=True, deny=rules("shell(@npm)"))
+    for command in ("npm publish", "sudo npm test", "/usr/bin/npm ci"):
+        assert decide_shell(command, policy).verdict == "deny"
+    assert decide_shell("pnpm test", policy).verdict == "allow"
 
 
 def test_a_group_that_does_not_exist_is_an_error_that_names_those_there_are() -> None:

@@ -94,7 +94,7 @@ class Keeper:
         return []
 
 
-async def test_an_answer_that_lasts_lets_all_commands_of_the_name_out() -> None:
+async def test_an_answer_that_lasts_lets_the_commands_of_the_rule_out() -> None:
     asked: list[JsonObject] = []
 
     async def ask(request_id: str, request: JsonObject) -> Answer:
@@ -104,13 +104,13 @@ async def test_an_answer_that_lasts_lets_all_commands_of_the_name_out() -> None:
     keeper = Keeper()
     permissions = Permissions(CONFINED, ask, keeper)
     tool, bypass = Shell(), SandboxBypass(CONFINED, ask, permissions)
-    replies = [{"tools": [call(text=text)]} for text in ("ssh a", "ssh b | head -5")]
+    replies = [{"tools": [call(text=text)]} for text in ("ssh a", "ssh a df | head -5")]
     run = make_run([*replies, "done"], "go", tools=[tool], processors=[permissions, bypass])
     session = await drained(run)
     (request,) = asked
-    assert request["suggestedRules"] == ["outside(ssh)"]
+    assert request["suggestedRules"] == ["outside(ssh a)"]
     assert [event.sandboxed for event in session.of("tool.execution_complete")] == [False, False]
-    kept = {"kind": "commands", "commandIdentifiers": ["ssh"], "outsideSandbox": True}
+    kept = {"kind": "commands", "commandIdentifiers": ["ssh a"], "outsideSandbox": True}
     assert keeper.kept == [kept]
     assert bypass.released == set()
 

@@ -291,6 +291,7 @@ def test_rules_and_places(command: str, allow: list[str], verdict: str) -> None:
         ("curl https://evil.test/x", "url(evil.test)"),
         ("dig @evil.test x", "url(evil.test)"),
         ("npx -y npm@latest publish", "shell(npm publish)"),
+        ("npm pu", "shell(npm publish)"),
         ("pnpm dlx npm@10 publish", "shell(npm publish)"),
         ("npm exec -- npm@^10 publish", "shell(npm publish)"),
         ("curl http://a.evil.test:8080/x", "url(*.evil.test)"),

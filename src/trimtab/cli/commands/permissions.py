@@ -13,7 +13,7 @@ from trimtab.cli.permissions.suggest import suggest
 from trimtab.cli.streams import print_json
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.text import count, neutralise
-from trimtab.permissions.groups import MARK, load_groups
+from trimtab.permissions.groups import MARK, find_group, load_groups, load_whole_programs
 
 VALUE_FLAGS = ("--allow-tool", "--deny-tool", "--allow-url", "--deny-url", "--add-dir")
 SWITCHES = (
@@ -138,8 +138,12 @@ def _suggest(args: Arguments) -> int:
 
 
 def _list_groups(args: Arguments) -> int:
-    groups = load_groups()
+    groups, programs = load_groups(), load_whole_programs()
     name = (args.name or "").removeprefix(MARK)
+    if name in programs:
+        whole = find_group(MARK + name)
+        print_json(programs[name]) if args.json else print(whole.title if whole else "")
+        return 0
     if name and name not in groups:
         known = ", ".join(MARK + known for known in groups)
         raise UsageError(f"There is no group of commands {MARK}{name}; the groups are {known}.")
@@ -149,6 +153,9 @@ def _list_groups(args: Arguments) -> int:
         print(*groups[name].commands, sep="\n")
     for rule, group in () if name or args.json else groups.items():
         print(f"{f'shell({MARK}{rule})':20} {group.title} ({len(group.commands)} commands)")
+    for program in () if name or args.json else programs:
+        whole = find_group(MARK + program)
+        print(f"{f'shell({MARK}{program})':20} {whole.title if whole else ''}")
     return 0
 
 

@@ -30,7 +30,7 @@ _VALUELESS = {
 _PACKAGERS = frozenset(("npm", "pnpm", "yarn"))
 _SHORTENED = frozenset(("npm", "hg", "gradle", "gradlew"))
 """Programs whose commands may be shortened: `npm publ`."""
-_SHORTEST = 3
+_SHORTEST = 2
 _GROUPED = dict.fromkeys(("docker", "podman", "nerdctl"), ("image", "container", "manifest"))
 """Words that may stand before commands and mean the same: `docker image push`."""
 _MAX_LETTERS = 3
