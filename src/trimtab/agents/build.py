@@ -120,7 +120,7 @@ def build_parts(
     setup: SessionSetup, chosen: Chosen, options: SessionOptions, ports: AgentPorts
 ) -> AgentParts:
     """Build the processors of a main agent; `AgentParts` defines their order."""
-    limits, client, session = options.limits, ports.client, setup.session
+    limits, client = options.limits, ports.client
     fence = SessionFence(setup, options.sandbox_settings)
     fence.look_ahead()
     permissions = build_permissions(setup, options, client, fence)
@@ -128,14 +128,7 @@ def build_parts(
     custom = setup.customizations
     deadline = build_deadline(limits.deadline)
     rules = build_stop_rules(setup)
-    recorder = Recorder(
-        session,
-        setup.workspace,
-        setup.folder,
-        permissions.may_change,
-        [folder.path for folder in setup.checkout.folders],
-    )
-    permissions.rely_on_undo(recorder.can_restore)
+    recorder = build_recorder(setup, permissions)
     return AgentParts(
         deadline=deadline,
         checkpoints=build_checkpoints(setup, options, recorder),
@@ -177,6 +170,15 @@ def build_parts(
         result_limit=ResultLimit(count_text, DEFAULT),
         mentioned_files=build_mentioned_files(chosen),
     )
+
+
+def build_recorder(setup: SessionSetup, permissions: Permissions) -> Recorder:
+    folders = [folder.path for folder in setup.checkout.folders]
+    recorder = Recorder(
+        setup.session, setup.workspace, setup.folder, permissions.may_change, folders
+    )
+    permissions.rely_on_undo(recorder.can_restore)
+    return recorder
 
 
 def build_language(setup: SessionSetup, permissions: Permissions) -> "LanguageFeedback | None":
