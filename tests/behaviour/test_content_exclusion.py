@@ -105,6 +105,25 @@ async def test_what_is_excluded_is_not_attached(project: Cli, tmp_path: Path) ->
     assert f"{tmp_path}/far/picture.png was not attached" in " ".join(warnings)
 
 
+@pytest.mark.parametrize("flag", ["--allow-tool=read({}/)", "--allow-tool=write({}/)"])
+async def test_an_exclusion_counts_in_a_repository_that_a_rule_opens(
+    project: Cli, tmp_path: Path, flag: str
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    git(other, "init", "-q")
+    git(other, "remote", "add", "origin", "git@github.com:octo/lib.git")
+    write(other / "plans/one.txt", "hunter2\n")
+    write(other / "read.me", "swordfish\n")
+    exclude(project, {"https://github.com/octo/lib": ["/plans/**"]})
+    calls = [use("view", path=f"{other}/plans/one.txt"), bash(f"cat {other}/plans/one.txt")]
+    calls += [use("view", path=f"{other}/read.me"), bash(f"cat {other}/plans/*")]
+    flags = ("--allow-all-tools", flag.format(other))
+    _, shown = await call(project, *calls, flags=flags)
+    assert "swordfish" in shown
+    assert "hunter2" not in shown
+
+
 async def test_an_exclusion_for_another_repository_does_not_count(project: Cli) -> None:
     exclude(project, {"https://github.com/octo/other": ["**/.env"]})
     outcome, shown = await call(project, use("view", path="src/.env"))

@@ -46,6 +46,7 @@ from trimtab.permissions.sandbox_bypass import (
     runs_outside,
 )
 from trimtab.permissions.shell.verdict.analysis import Analysis
+from trimtab.permissions.work_folders import widen
 from trimtab.workspace.sandbox.landlock import check
 from trimtab.workspace.sandbox.mounts import MountNamespace
 
@@ -118,9 +119,10 @@ class Person:
         """Return the question about a command, empty if there is none; it is then approved."""
         place = (resolve(line.cwd), *POLICY.roots, f"/private{TEMP}")  # as macOS calls it
         home = "/".join(line.cwd.split("/")[:3]) if line.cwd != POLICY.cwd else POLICY.home
-        self.policy = msgspec.structs.replace(
+        given = msgspec.structs.replace(
             self.policy, cwd=line.cwd, roots=place, home=home, undone=place[:1], temp=TEMP
         )
+        self.policy = widen(given)
         analysis = read_script(line.command, self.policy)
         decision = judge_analysis(analysis, self.policy, line.command)
         access = Access(kind="shell", target=line.command)

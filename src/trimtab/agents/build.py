@@ -1,6 +1,7 @@
 """Builds the main agent of a session, and each of its processors."""
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -38,6 +39,7 @@ from trimtab.models.choose import LOCAL, Chosen
 from trimtab.models.limits import build_ledger
 from trimtab.permissions.processor import Permissions
 from trimtab.policy.git_programs import find_git_programs
+from trimtab.policy.rule_files import load_exclusions
 from trimtab.policy.saved_approvals import SavedApprovals
 from trimtab.prompts.assemble import read_text
 from trimtab.prompts.transform import UserContext
@@ -432,12 +434,14 @@ def build_permissions(
     project = options.cwd if setup.checkout.trusted else ""
     saved = SavedApprovals(setup.home.permissions, trust_key(options.cwd), project)
     approved = saved.load()
-    policy = msgspec.structs.replace(
+    opened = msgspec.structs.replace(
         policy,
         allow=(*policy.allow, *approved.rules),
         roots=(*policy.roots, *approved.directories),
     )
-    return Permissions(policy, client.ask, saved, hook, fence)
+    permissions = Permissions(opened, client.ask, saved, hook, fence)
+    permissions.follow_exclusions(partial(load_exclusions, setup.home), known=policy.roots)
+    return permissions
 
 
 def read_rules(texts: tuple[str, ...]) -> tuple[Rule, ...]:

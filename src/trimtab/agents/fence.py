@@ -130,6 +130,13 @@ class SessionFence:
         shells.shield = Shield(found.backend, denied.paths, found.program)
         return ""
 
+    def follow(self, policy: Policy) -> None:
+        """Let commands in the sandbox write where a changed policy lets them work."""
+        if (confinement := self._workspace.shells.confinement) is not None:
+            from trimtab.permissions.work_folders import find_opened
+
+            confinement.let_write(find_opened(policy))
+
     def _find_denied(self, policy: Policy) -> "DeniedReads":
         """Find what must not be read, also under names that commands gave it since."""
         from trimtab.permissions.denied_files import find_denied_reads

@@ -129,6 +129,10 @@ class CommandFence(Protocol):
         """Keep what rules forbid to read from every command; return why that is not possible."""
         ...
 
+    def follow(self, policy: Policy) -> None:
+        """Let commands in the sandbox write where a changed policy lets them work."""
+        ...
+
     def trusts(self, programs: Iterable[str], policy: Policy) -> bool:
         """Return True if PATH finds all these programs outside the workspace."""
         ...

@@ -74,6 +74,33 @@ def _generalise_read(path: str, policy: Policy | None) -> JsonObject | None:
 
 
 def _generalise_command(analysis: "Analysis", policy: Policy | None) -> JsonObject | None:
+    """Return rules for the commands, and for folders outside that are read or worked in."""
+    approval = _find_approval(analysis, policy)
+    if policy is None or not _asks_still(analysis, policy, approval):
+        return approval
+    from trimtab.permissions.work_folders import offer_work_folders
+
+    folders = offer_work_folders(analysis, policy)
+    held = policy.confined or policy.allow_all_tools
+    programs = {"kind": "write"} if held else None
+    programs = programs or _generalise_programs(analysis, _open(folders, policy))
+    if not folders or programs is None:
+        return approval
+    widest = programs | {"writesFolders": list(folders)}
+    return approval if _asks_still(analysis, policy, widest) else widest
+
+
+def _asks_still(analysis: "Analysis", policy: Policy, approval: JsonObject | None) -> bool:
+    """Return True if a command would be asked about again after an approval."""
+    from trimtab.permissions.decide_shell import judge_analysis
+    from trimtab.permissions.work_folders import widen
+
+    allow = (*policy.allow, *to_rules(approval, "session"))
+    approved = widen(msgspec.structs.replace(policy, allow=allow))
+    return judge_analysis(analysis, approved).verdict == "ask"
+
+
+def _find_approval(analysis: "Analysis", policy: Policy | None) -> JsonObject | None:
     """Return rules for the commands, and for the folders outside that they read."""
     folders = _find_folders(analysis, policy) if policy is not None else []
     approval = None
@@ -110,8 +137,10 @@ def _writes_more(analysis: "Analysis") -> bool:
 
 
 def _open(folders: Sequence[str], policy: Policy | None) -> Policy | None:
+    from trimtab.permissions.work_folders import widen
+
     rules = tuple(Rule("write", f"{folder}/", "session") for folder in folders)
-    return policy and msgspec.structs.replace(policy, allow=(*policy.allow, *rules))
+    return policy and widen(msgspec.structs.replace(policy, allow=(*policy.allow, *rules)))
 
 
 def _find_folders(analysis: "Analysis", policy: Policy) -> list[str]:
@@ -259,6 +288,10 @@ def _describe_commands(name: str) -> str:
 
 
 def _describe_writing(path: str) -> str:
+    from trimtab.permissions.work_folders import name_work_folder
+
+    if name_work_folder(Rule("write", path)):
+        return f"reading and changing everything below {path}, as in this folder"
     if path.endswith("/"):
         return f"every change below {path}, but for settings, hooks, plugins and servers"
     return f"every change of {path}" if path else "every change of files in the allowed directories"
@@ -318,17 +351,19 @@ def offer_rules(request: JsonObject, text: str) -> tuple[JsonObject, JsonObject]
     from trimtab.permissions.agent_folders import name_agent_folder
     from trimtab.permissions.read_folders import freeze, name_folder
     from trimtab.permissions.rules import parse_rules
+    from trimtab.permissions.work_folders import name_work_folder
 
     rules = freeze(parse_rules(re.findall(r"[^,()]+\([^()]*\)|[^,\s][^,]*", text), "session"))
     names = [rule.argument for rule in rules if rule.kind == "shell" and rule.argument]
     writes = [rule for rule in rules if rule.kind == "write" and rule.argument is None]
     folders = [folder for folder in map(name_folder, rules) if folder.strip("/")]
-    opened = [folder for folder in map(name_agent_folder, rules) if folder]
+    opened = [name_agent_folder(rule) or name_work_folder(rule) for rule in rules]
+    opened = [folder for folder in opened if folder]
     urls = [rule.argument for rule in rules if rule.kind == "url" and rule.argument]
     if not rules or len((*names, *writes, *folders, *opened, *urls)) < len(rules):
         raise UsageError(
             "Only rules for commands can be written here, such as shell(git:*), write, "
-            "read(/FOLDER/) and url(https://HOST)."
+            "read(/FOLDER/), write(/FOLDER/) and url(https://HOST)."
         )
     offered = {
         "suggestedRules": [str(rule) for rule in rules],

@@ -9,6 +9,8 @@ from functools import lru_cache
 
 import msgspec
 
+from trimtab.permissions.shell.programs.leading import may_begin_with
+
 MARK = "@"
 """Begins the argument of a rule for a group."""
 _TABLES = os.path.join(os.path.dirname(__file__), "shell", "programs", "tables")
@@ -79,7 +81,5 @@ def covers_program(argument: str, leading: Sequence[str], words: Sequence[str]) 
         return False
     if any(part in word.casefold() for part in program.words for word in words[1:]):
         return False
-    from trimtab.permissions.shell.programs.leading import may_begin_with
-
     left_out = ((name, *command.split()) for command in program.subcommands)
     return not any(may_begin_with(tuple(words), command) for command in left_out)

@@ -3,7 +3,7 @@
 What judges is imported with the first call: a run that needs no tool starts without it.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 import msgspec
 
@@ -15,6 +15,7 @@ from trimtab.contracts.processor import PendingCall, Processor
 from trimtab.contracts.run import Run
 from trimtab.contracts.tool import Access, ToolResult
 from trimtab.permissions.approvals import ApprovalKeeper, generalise, to_rules
+from trimtab.permissions.standing import CanRestore, FindExcluded, Standing
 
 SEARCHES = ("glob", "grep", "rg")
 LEFT_OUT = "\n<files that a rule or content exclusion keeps from being read are left out>"
@@ -22,7 +23,6 @@ UNAVAILABLE = "Permission denied and could not request permission from user"
 HOOK_DENIED = "deny-by-hook"
 AskHook = Callable[[PendingCall, JsonObject], Awaitable[Answer | None]]
 """Given a call and the request about it, gives an answer; None leaves it to a person."""
-CanRestore = Callable[[Sequence[str]], Awaitable[bool]]
 _OUTCOMES = {
     HOOK_DENIED: "denied-by-permission-request-hook",
     "reject": "denied-interactively-by-user",
@@ -36,20 +36,6 @@ _SOURCES = {
     "reject": "human_response",
     "user-not-available": "unattended_fallback",
 }
-
-
-class _Standing(msgspec.Struct):
-    """The policy that the agents of a session share."""
-
-    policy: Policy
-    offered: tuple[str, ...] = ()
-    """The titles of the bundles of rules that the person could allow at once."""
-    reading: dict[tuple[int, str], tuple[str, ...]] = {}
-    """By judge and call, what a fenced command reads outside the allowed directories."""
-    commands_asked: int = 0
-    """Questions about commands that a person answered."""
-    can_restore: CanRestore | None = None
-    """Tells whether undo covers some paths, or everything if none are given."""
 
 
 class Permissions(Processor):
@@ -67,11 +53,13 @@ class Permissions(Processor):
         hook: AskHook | None = None,
         fence: CommandFence | None = None,
     ) -> None:
-        self._standing = _Standing(policy)
+        self._standing = Standing(policy)
         self._ask = ask
         self._keeper = keeper
         self._hook = hook
         self.fence = fence
+        if fence is not None and policy.writable is not None:
+            fence.follow(self.policy)
         self.fenced: set[str] = set()
         """Calls whose commands nobody approved: they run behind the fence."""
         self.git_by_rule: set[str] = set()
@@ -83,6 +71,17 @@ class Permissions(Processor):
     def policy(self) -> Policy:
         """The current policy, with the answers of this session."""
         return self._standing.policy
+
+    @property
+    def given(self) -> Policy:
+        """The current policy without the folders that its rules open for work."""
+        return self._standing.given
+
+    @given.setter
+    def given(self, policy: Policy) -> None:
+        self._standing.change(policy)
+        if self.fence is not None:
+            self.fence.follow(self.policy)
 
     def find_hidden(self, call_id: str = "") -> tuple[str, ...]:
         """Return patterns for the files that a search leaves out, because rules deny reading.
@@ -113,19 +112,19 @@ class Permissions(Processor):
     def move(self, moved: "Permissions") -> None:
         """Judge by the policy of another folder, and keep approvals for a location there."""
         self._keeper = moved._keeper
-        self.adopt(moved.policy)
+        self.adopt(moved.given)
 
     def adopt(self, policy: Policy) -> None:
         """Judge by another policy, for all agents; what came up in the session still counts."""
         before = self.policy
-        self._standing.policy = msgspec.structs.replace(
+        self.given = msgspec.structs.replace(
             policy, deny=(*policy.deny, *before.late), late=before.late, images=before.images
         )
 
     def forbid(self, rules: tuple[Rule, ...]) -> None:
         """Have rules deny from now on; a sandbox that is there already does not know them."""
-        policy = self.policy
-        self._standing.policy = msgspec.structs.replace(
+        policy = self.given
+        self.given = msgspec.structs.replace(
             policy, deny=(*policy.deny, *rules), late=(*policy.late, *rules)
         )
 
@@ -133,14 +132,14 @@ class Permissions(Processor):
         """Allow what rules cover, until the session ends or they are revoked."""
         new = tuple(rule for rule in rules if rule not in self.policy.allow)
         allow = (*self.policy.allow, *new)
-        self._standing.policy = msgspec.structs.replace(self.policy, allow=allow)
+        self.given = msgspec.structs.replace(self.given, allow=allow)
 
     def revoke(self, covered: Callable[[Rule], bool], sources: Sequence[str]) -> None:
         """Take back rules of some sources; those of flags and files stay."""
         allow = tuple(
             rule for rule in self.policy.allow if rule.source not in sources or not covered(rule)
         )
-        self._standing.policy = msgspec.structs.replace(self.policy, allow=allow)
+        self.given = msgspec.structs.replace(self.given, allow=allow)
 
     def find_objection(self, path: str) -> str:
         """Why a rule keeps a path from being read; nothing if none does."""
@@ -155,7 +154,7 @@ class Permissions(Processor):
 
         if (real := resolve(path)) not in self.policy.images:
             images = (*self.policy.images, real)
-            self._standing.policy = msgspec.structs.replace(self.policy, images=images)
+            self.given = msgspec.structs.replace(self.given, images=images)
 
     def for_agent(self) -> "Permissions":
         """The same judge for another agent: what is approved for one is approved for all.
@@ -194,6 +193,10 @@ class Permissions(Processor):
             if refusal is not None:
                 return refusal
         return pending
+
+    def follow_exclusions(self, find: FindExcluded, known: Iterable[str]) -> None:
+        """Deny what is excluded in folders that rules open, now and later, besides known ones."""
+        self._standing.follow_exclusions(find, known)
 
     def rely_on_undo(self, can_restore: CanRestore) -> None:
         """Let commands destroy by their rules what undo surely brings back."""
@@ -433,9 +436,10 @@ class Permissions(Processor):
     ) -> ToolResult:
         request = self._build_request(access, pending)
         request_id = self._announce(run, request, settled=True)
-        rules = [_describe(decision.rule)] if decision.rule else []
+        rule = decision.rule
+        rules = [{"kind": rule.kind, "argument": rule.argument}] if rule else []
         result: JsonObject = {"kind": "denied-by-rules", "rules": rules}
-        if decision.rule and decision.rule.root:
+        if rule and rule.root:
             kind, message = "denied-by-content-exclusion-policy", decision.reason
             result = {"kind": kind, "path": access.target, "message": message}
         run.session.emit(
@@ -568,7 +572,7 @@ class Permissions(Processor):
         if not rules:
             return {"kind": "approved"}
         allow = (*self.policy.allow, *rules)
-        self._standing.policy = msgspec.structs.replace(self.policy, allow=allow)
+        self.given = msgspec.structs.replace(self.given, allow=allow)
         if approval is None:
             return {"kind": "approved"}
         kept = remembered(access, approval) or approval
@@ -593,7 +597,3 @@ def _without_fence(decision: Decision, problem: str) -> Decision:
         return msgspec.structs.replace(decision, harmless=False, plain=None)
     reason = f"It seems to only read, but nothing can hold it to that: {problem}."
     return Decision(verdict="ask", reason=reason)
-
-
-def _describe(rule: Rule) -> JsonObject:
-    return {"kind": rule.kind, "argument": rule.argument}

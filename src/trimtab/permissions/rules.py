@@ -316,6 +316,10 @@ def _allows(rule: Rule, wanted: str, given: Iterable[str]) -> bool:
 
         if folder := name_agent_folder(rule):
             return any(opens(folder, path) for path in given)
+        from trimtab.permissions.work_folders import name_work_folder
+
+        if folder := name_work_folder(rule):
+            return any(f"{fold(path)}/".startswith(f"{fold(folder)}/") for path in given)
     return any(fold(path) == fold(wanted) for path in given)
 
 

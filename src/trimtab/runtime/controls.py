@@ -404,7 +404,7 @@ class Controls:
         """Replace the permission rules; approvals for this session are discarded."""
         before, after = self.options.permissions, permissions
         self._owner.change(permissions=permissions)
-        policy = build_permissions(self.setup, self.options, self._client).policy
+        policy = build_permissions(self.setup, self.options, self._client).given
         self.agent.parts.permissions.adopt(policy)
         if added := [path for path in after.add_dirs if path not in before.add_dirs]:
             checkout = self.setup.checkout.widen(added)

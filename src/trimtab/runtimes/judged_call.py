@@ -107,6 +107,9 @@ class NoFence:
     def offer_sandbox(self) -> None:
         """Offer nothing: the sandbox would not hold the commands of another program."""
 
+    def follow(self, policy: Policy) -> None:
+        """Leave the sandbox as it is: the runtime had all of it when it started."""
+
 
 def describe_args(args: JsonObject) -> str:
     """Return the command of a call, for people; empty for other calls."""

@@ -33,6 +33,7 @@ class Fence:
         self.trusted = trusted
         self.prepared: list[Policy] = []
         self.shielded: list[Policy] = []
+        self.followed: list[Policy] = []
         self.offers = 0
 
     def find_problem(self) -> str:
@@ -51,6 +52,9 @@ class Fence:
 
     def offer_sandbox(self) -> None:
         self.offers += 1
+
+    def follow(self, policy: Policy) -> None:
+        self.followed.append(policy)
 
 
 class Shell(EchoTool):

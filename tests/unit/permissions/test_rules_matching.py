@@ -100,7 +100,7 @@ def test_a_command_without_words_is_known_by_its_name_only() -> None:
         ("read(/x/a/)", "read", "/x/a/b", True, True),
         ("read(/x/a/)", "read", "/x/a/.env", False, True),
         ("read(/x/a/)", "read", "/x/b", False, False),
-        ("write(/x/a/)", "write", "/x/a/b", False, True),
+        ("write(/x/a/)", "write", "/x/a/b", True, True),
         ("write(/x/a/)", "write", "/x/a", True, True),
         ("read(../a)", "read", "/a", True, True),
         ("read(../a)", "read", "/w/a", False, False),

@@ -108,6 +108,21 @@ async def test_settings_of_the_kernel_cannot_be_changed(bench: Bench, backend: B
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+async def test_a_folder_can_be_opened_and_closed_while_the_session_lives(
+    bench: Bench, backend: Backend, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    other = tmp_path_factory.mktemp("other")
+    confine(bench, backend)
+    confinement = bench.workspace.shells.confinement
+    assert confinement is not None
+    for number, folders in enumerate(((), (str(other),), ())):
+        confinement.let_write(folders)
+        await bench.bash(f"echo x > {other}/{number}; echo x > own{number}")
+    assert names(other) == {"1"}
+    assert {"own0", "own1", "own2"} <= names(bench.root)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 async def test_ways_out_are_closed(bench: Bench, backend: Backend) -> None:
     confine(bench, backend)
     text = await bench.bash(

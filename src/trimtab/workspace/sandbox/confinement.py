@@ -65,6 +65,7 @@ class Confinement:
         self.backend = backend
         self.policy = policy
         self.program = program
+        self._roots = policy.roots
         self._running = 0
         self._left: list[str] = []
         self._left_folders: list[str] = []
@@ -88,6 +89,12 @@ class Confinement:
         denied = tuple(dict.fromkeys((*self.policy.denied, *paths)))
         if denied != self.policy.denied:
             self.policy = msgspec.structs.replace(self.policy, denied=denied)
+
+    def let_write(self, folders: Sequence[str]) -> None:
+        """Let commands that start from now on write to these folders, and no longer to others."""
+        roots = tuple(dict.fromkeys((*self._roots, *folders)))
+        if roots != self.policy.roots:
+            self.policy = msgspec.structs.replace(self.policy, roots=roots)
 
     def spawn(self, start: Start) -> tuple[int, Callable[[], None]]:
         """Start it; return its process id and a function to call at its end. Raises `OSError`."""

@@ -15,6 +15,7 @@ from trimtab.permissions.agent_folders import name_agent_folder
 from trimtab.permissions.approvals import to_rules
 from trimtab.permissions.read_folders import freeze, name_folder
 from trimtab.permissions.rules import parse_rule
+from trimtab.permissions.work_folders import name_work_folder
 from trimtab.policy.saved_approvals import SavedApprovals
 from trimtab.transports.rpc.dispatch import Call, Methods
 from trimtab.transports.rpc.folders import require_folder, require_folders
@@ -168,7 +169,7 @@ def _to_named_approval(rule: Rule) -> JsonObject | None:
             return {"kind": "read"} | ({"readsFolders": [folder]} if folder else {"path": path})
         case "url", str(address):
             return {"kind": "url", "url": address}
-        case "write", _ if folder := name_agent_folder(rule):
+        case "write", _ if folder := name_agent_folder(rule) or name_work_folder(rule):
             return {"kind": "write", "writesFolders": [folder]}
     return None
 
