@@ -296,6 +296,13 @@ async def test_what_the_fence_stops_runs_outside_unasked_if_a_rule_allows_it(
     assert "Permission denied" not in texts(played.requests)[-1]
 
 
+async def test_the_log_says_behind_which_fence_a_command_ran(tmp_path: Path) -> None:
+    person = Person("approve-once")
+    played = await run(tmp_path, "ls *", "touch made", ask=person)
+    fences = [data.fence for data in played.of("tool.execution_complete")]
+    assert fences == ["Landlock", None]
+
+
 async def test_what_no_rule_names_does_not_leave_the_fence_beside_what_one_names(
     tmp_path: Path,
 ) -> None:

@@ -64,6 +64,8 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     telemetry: dict[str, Any] = {}
     sandboxed: bool | None = None
     """True if its command ran in the sandbox; None if there is no sandbox."""
+    fence: str | None = None
+    """The fence behind which its command ran; None if it ran without one."""
     shell: ShellEnd | None = None
     """The end of a shell tool's command, if it has ended."""
 

@@ -153,6 +153,7 @@ def record(
             shell_execution=msgspec.to_builtins(result.shell),
             file_edits=edits or None,
             model_text=None if success or message == result.text else result.text,
+            fence=result.fence,
         )
     )
 

@@ -394,6 +394,8 @@ class Permissions(Processor):
     async def after_tool(self, run: Run, pending: PendingCall, result: ToolResult) -> ToolResult:
         hidden = pending.tool.spec.name in SEARCHES and self.find_hidden(pending.call.id)
         self.pins.pop(pending.call.id, None)
+        if pending.call.id in self.fenced and self.fence is not None:
+            result = msgspec.structs.replace(result, fence=self.fence.name)
         self.fenced.discard(pending.call.id)
         self.git_by_rule.discard(pending.call.id)
         self._standing.reading.pop((id(self), pending.call.id), None)
@@ -585,9 +587,8 @@ class Permissions(Processor):
     def _offer(self, access: Access) -> JsonObject | None:
         from trimtab.permissions.assess import read_script
 
-        analysis = None
-        if access.kind == "shell":
-            analysis = read_script(access.target, self.policy, access.interpreter)
+        shell = access.kind == "shell"
+        analysis = read_script(access.target, self.policy, access.interpreter) if shell else None
         return generalise(access, analysis, self.policy)
 
 

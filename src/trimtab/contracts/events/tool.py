@@ -65,6 +65,8 @@ class ToolExecutionComplete(EventData, type="tool.execution_complete"):
     file_edits: list[JsonObject] | None = None
     model_text: str | None = None
     """Ours: the text for the model, if it differs from result.content or error.message."""
+    fence: str | None = None
+    """Ours: the fence behind which its command ran, since nobody had approved it."""
 
 
 class ToolSearchActivated(EventData, type="tool_search.activated"):

@@ -78,7 +78,7 @@ def try_backends(path: str, backends: Sequence[FenceBackend]) -> FoundFence:
             return FoundFence(backend=backend, program=program, reasons=tuple(reasons))
         if backend != "seatbelt" or sys.platform == "darwin" or len(backends) == 1:
             reasons.append(problem)
-    return FoundFence(backend=None, reasons=tuple(reasons or ["it is switched off"]))
+    return FoundFence(backend=None, reasons=tuple(reasons or ["the fence is switched off"]))
 
 
 def find_program(backend: FenceBackend, path: str) -> tuple[str, str]:

@@ -528,7 +528,7 @@ async def test_start_up_files_and_functions_of_the_environment_are_left_out(
 def test_a_backend_is_tried_and_not_guessed() -> None:
     found = detect_fence(os.environ, ())
     assert found.backend is None
-    assert found.reasons == ("it is switched off",)
+    assert found.reasons == ("the fence is switched off",)
     missing = detect_fence({"PATH": "/nowhere"}, ("bubblewrap", "seatbelt"))
     assert missing.backend is None
     assert missing.reasons == ("bubblewrap is not installed",)
