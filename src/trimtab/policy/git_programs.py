@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 
 from trimtab.config.trust import find_root
+from trimtab.workspace.git_settings import read_git_settings
 
 _SAFE_SETTINGS = (
     ("core.fsmonitor", "false"),
@@ -48,17 +49,10 @@ def find_git_programs(cwd: str) -> str:
     path = os.path.join(find_root(cwd), ".git", "config")
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
-            lines = file.read(_MAX_SIZE).split("\n")
+            text = file.read(_MAX_SIZE)
     except OSError:
         return ""
-    section = ""
-    for line in map(str.strip, lines):
-        setting = line
-        if line.startswith("["):
-            head, _, setting = line[1:].partition("]")
-            section = head.replace(".", " ").split(maxsplit=1)[0].lower() if head.strip() else ""
-        name, _, value = setting.partition("=")
-        name = name.strip().lower()
+    for section, name, value in read_git_settings(text):
         if name in _STARTS_PROGRAMS.get(section, ()) and "git-lfs" not in value:
             return f"{section}.{name}"
     return ""

@@ -47,6 +47,7 @@ class Reason:
 
 
 PERSON = Reason("person")
+BY_COMMANDS = ("shell", "background", "custom-tool", "interrupted")
 MAX_INDEXED_LOG = 64 * 1024 * 1024
 """A longer log is not read at the end to write the file index."""
 SCAN_INTERVAL = 5.0
@@ -358,6 +359,22 @@ class Recorder(Processor):
             event = msgspec.structs.replace(event, changes=list(changes))
         self._session.emit(event, agent_id=reason.agent)
         self._recorded = True
+        if reason.kind in BY_COMMANDS and any(is_of_git(change.path) for change in changes):
+            self._warn_of_programs(changes, reason)
+
+    def _warn_of_programs(self, changes: Sequence[Change], reason: Reason) -> None:
+        """Say that git starts something new: a person sees neither in a diff."""
+        from trimtab.contracts.events.session import SessionWarning
+        from trimtab.undo.git_programs import find_new_programs
+
+        with suppress(OSError):
+            if programs := find_new_programs(changes, self.store):
+                message = (
+                    f"git starts a program from now on that a command put here: "
+                    f"{', '.join(programs)}. Look at it; `trimtab undo` takes it back."
+                )
+                warning = SessionWarning(warning_type="git_programs", message=message)
+                self._session.emit(warning, agent_id=reason.agent)
 
 
 def foreign_reason(run: Run, pending: PendingCall) -> Reason:
