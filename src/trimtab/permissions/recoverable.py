@@ -71,7 +71,12 @@ def _can_be_undone(analysis: Analysis, policy: Policy) -> bool:
         return False
     # The folder in which find begins may be the whole: a name narrows what it deletes.
     started = analysis.reads if FOUND in analysis.destructive else ()
-    paths = {*analysis.deleted, *analysis.given, *analysis.reads}.difference(started)
+    # To name the whole does not destroy it, and git destroys no more for being given that name.
+    by_git = _ON_FILES.isdisjoint(analysis.destructive)
+    destroyed = {*analysis.deleted, *(() if by_git else analysis.given)}
+    named = {*analysis.given, *analysis.reads} - destroyed
+    named = {path for path in named if resolve(path) not in policy.undone}
+    paths = (destroyed | named).difference(started)
     if not all(is_inside(path, policy.undone) for path in started):
         return False
     if any(is_guarded(path, policy) for path in analysis.deleted):

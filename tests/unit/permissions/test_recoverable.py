@@ -50,9 +50,19 @@ def policy(tmp_path: Path) -> Policy:
         "git --no-pager -C . reset --hard",
         "git branch -D topic",
         "git commit --amend -m x",
+        "cd %W && rm -rf old",
+        "cd . && git stash drop",
+        "ls . && rm -rf old",
+        "rm -rf old && du -sh .",
+        "git -C %W reset --hard",
+        "git clean -fd .",
+        "for d in old other; do rm -rf $d; done",
+        'D=old; rm -rf "$D/deep"',
+        "git commit --amend -m \"$(cat <<'EOF'\nfix\nEOF\n)\"",
     ],
 )
 def test_what_undo_takes_back_runs_by_its_rule(policy: Policy, command: str) -> None:
+    command = command.replace("%W", policy.cwd)
     assert decide_shell(command, policy).verdict == "allow"
     forgotten = msgspec.structs.replace(policy, undone=())
     decision = decide_shell(command, forgotten)
@@ -64,6 +74,15 @@ def test_what_undo_takes_back_runs_by_its_rule(policy: Policy, command: str) -> 
     "command",
     [
         "rm -rf .",
+        "cd . && rm -rf .",
+        "cd %W && rm -rf %W",
+        "git reset --hard; find . -delete",
+        "git stash drop; rm -rf .",
+        "for d in old ..; do rm -rf $d; done",
+        "for d in old *; do rm -rf $d; done",
+        "for d in; do :; done; rm -rf $d/",
+        'D=; rm -rf "$D/"',
+        "cd .. && git reset --hard",
         "rm -rf $x",
         'rm -rf "old/$x"',
         "rm -rf */x",
@@ -112,7 +131,7 @@ def test_what_undo_takes_back_runs_by_its_rule(policy: Policy, command: str) -> 
     ],
 )
 def test_what_undo_does_not_reach_is_asked_about_as_ever(policy: Policy, command: str) -> None:
-    assert decide_shell(command, policy).verdict == "ask"
+    assert decide_shell(command.replace("%W", policy.cwd), policy).verdict == "ask"
 
 
 def test_without_a_rule_it_is_asked_about_like_any_other_command(policy: Policy) -> None:

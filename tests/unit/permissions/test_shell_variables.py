@@ -5,6 +5,7 @@ import pytest
 
 from permissionkit import POLICY, rules
 from trimtab.permissions.decide_shell import decide_shell
+from trimtab.permissions.shell.verdict.analyse import analyse
 
 SETTING = r"""
 printf -v "$(cat names)" x
@@ -90,3 +91,22 @@ def test_a_script_that_only_reads_is_still_tried_behind_the_fence() -> None:
     decision = decide_shell('read k < names; test -v "$k" && ls', POLICY)
     assert decision.verdict == "allow"
     assert decision.harmless
+
+
+@pytest.mark.parametrize(
+    ("script", "known"),
+    [
+        ('s=/opt/x; "$s/run"; touch "$(pwd)/a"', True),
+        ('"$s"/run; touch "$(pwd)/a"', True),
+        ('./"$s"; touch "$(pwd)/a"', True),
+        ('$s/run; touch "$(pwd)/a"', False),
+        ('"$s"; touch "$(pwd)/a"', False),
+        ('"$@"/x; touch "$(pwd)/a"', False),
+        ('"$(cat s)"/x; touch "$(pwd)/a"', False),
+        ('"$s"{,/x}; touch "$(pwd)/a"', False),
+        ('source /x; touch "$(pwd)/a"', False),
+    ],
+)
+def test_a_program_named_by_a_path_changes_nothing_in_the_shell(script: str, known: bool) -> None:
+    analysis = analyse(script, "/srv/project", "/home/someone")
+    assert ("/srv/project/a" in analysis.touched) is known

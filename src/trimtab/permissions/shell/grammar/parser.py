@@ -12,6 +12,7 @@ from trimtab.permissions.shell.grammar.syntax import (
     Body,
     Command,
     Effort,
+    Loop,
     Piece,
     Script,
     Unparsable,
@@ -234,31 +235,50 @@ class Parser(PartReader):
 
     def _read_for(self) -> None:
         self._skip_blanks()
-        counted = self.peek(2) == "(("
-        if counted:
+        if self.peek(2) == "((":
             self.pos += 1
             if not self.read_arithmetic("(", ")"):
                 raise Unparsable("arithmetic is not closed")
-        else:
-            name = _NAME.match(self.text, self.pos)
-            if name is None:
-                raise Unparsable("a loop has no variable")
-            self.pos = name.end()
-            self._skip_lines()
-            if self._keyword() == "in":
-                self.pos += 2
-                self._skip_blanks()
-                while self.peek() not in ("", ";", "\n"):
-                    self.script.assign(name[0], self._read_plain_word())
-                    self._skip_blanks()
-            else:
-                self.script.assign(name[0], None)
+            self._endless_loops += 1
+            self._read_repeated()
+            self._endless_loops -= 1
+            return
+        name, words = self._read_loop_words()
+        start = len(self.script.commands)
+        self._read_repeated()
+        loop = Loop(start, len(self.script.commands), words)
+        self.script.loops.setdefault(name, []).append(loop)
+
+    def _read_select(self) -> None:
+        """Read a loop whose variable is empty after an answer that is not a number."""
+        self._skip_blanks()
+        self._read_loop_words()
+        self._read_repeated()
+
+    def _read_repeated(self) -> None:
         self._skip_blanks()
         if self.peek() == ";" and self.peek(2) != ";;":
             self.pos += 1
-        self._endless_loops += counted
         self._read_do()
-        self._endless_loops -= counted
+
+    def _read_loop_words(self) -> tuple[str, int]:
+        """Read the variable of a loop, and what it is set to; return it with their number."""
+        name = _NAME.match(self.text, self.pos)
+        if name is None:
+            raise Unparsable("a loop has no variable")
+        self.pos = name.end()
+        self._skip_lines()
+        if self._keyword() != "in":
+            self.script.assign(name[0], None)
+            return name[0], 1
+        self.pos += 2
+        self._skip_blanks()
+        words = 0
+        while self.peek() not in ("", ";", "\n"):
+            self.script.assign(name[0], self._read_plain_word())
+            self._skip_blanks()
+            words += 1
+        return name[0], words
 
     def _read_case(self) -> None:
         self._skip_blanks()
@@ -378,7 +398,7 @@ class Parser(PartReader):
         "while": _read_while,
         "until": _read_while,
         "for": _read_for,
-        "select": _read_for,
+        "select": _read_select,
         "case": _read_case,
         "[[": _read_test,
     }

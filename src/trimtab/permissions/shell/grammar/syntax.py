@@ -86,6 +86,14 @@ class Body(msgspec.Struct, frozen=True):
     end: int
 
 
+class Loop(msgspec.Struct, frozen=True):
+    """The commands that a `for` repeats, from `start` to before `end`, for so many words."""
+
+    start: int
+    end: int
+    words: int
+
+
 class Script(msgspec.Struct):
     """Everything found in a text, nested commands included, in the order they were read."""
 
@@ -98,6 +106,8 @@ class Script(msgspec.Struct):
     """True if a variable that is not known may have none any more."""
     settled: dict[str, int] = {}
     """Variables that are set for certain, once so many commands have been read."""
+    loops: dict[str, list[Loop]] = {}
+    """The loops that set a variable to each of their words."""
     functions: dict[str, int] = {}
     """Functions that are there for certain, once so many commands have been read."""
     bodies: list[Body] = []

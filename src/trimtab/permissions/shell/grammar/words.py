@@ -149,9 +149,43 @@ class Variables:
     def _is_fixed(self, piece: Piece, before: float) -> bool:
         if piece.kind == "variable":
             given = piece.text in self._script.values
-            return self._find_settled(piece.text) < before if given else piece.text == "HOME"
+            return self._find_settled(piece.text) < before if given else self._is_given(piece.text)
+        if piece.kind == "unknown":
+            return self._prints_one(piece.text)
         # Braces mean themselves in an assignment.
         return piece.kind == "quoted" or (piece.kind == "bare" and "{" not in piece.text)
+
+    def is_written_out(self, word: Word) -> bool:
+        """Return True if it is certain what a word becomes at the current command."""
+        return all(map(self._is_certain, word.pieces))
+
+    def _is_certain(self, piece: Piece) -> bool:
+        if piece.kind == "unknown":
+            return self._prints_one(piece.text)
+        if piece.kind != "variable":
+            return True
+        if piece.text not in self._script.values:
+            return self._is_given(piece.text)
+        return self.is_settled(piece.text) or self._is_repeated(piece.text)
+
+    def _is_given(self, name: str) -> bool:
+        """Return True for a variable that has its value from outside the script, and keeps it."""
+        return name == "HOME" or (name == "PWD" and not self._moves)
+
+    def _prints_one(self, program: str) -> bool:
+        """Return True for a command that is known to print one text."""
+        return program != "mktemp" and self._find_printed(program) is not None
+
+    def _is_repeated(self, name: str) -> bool:
+        """Return True if a variable has, at the current command, a word that a loop names."""
+        at, script = self.at, self._script
+        loops, values = script.loops.get(name, ()), script.values[name]
+        if at is None or self._changed or self._separates or name in script.computed:
+            return False
+        if script.computes or sum(loop.words for loop in loops) < len(values):
+            return False
+        named = all(word is not None and _is_plain(word) for word in values)
+        return named and any(loop.start <= at < loop.end for loop in loops)
 
     @property
     def _separates(self) -> bool:
@@ -325,6 +359,14 @@ def find_top(folder: str) -> str:
     return "" if moved else top
 
 
+def _is_plain(word: Word) -> bool:
+    """Return True for a word without expansions and patterns."""
+    kinds = all(piece.kind in ("bare", "quoted") for piece in word.pieces)
+    return kinds and not any(
+        piece.kind == "bare" and re.search(r"[*?\[{~]", piece.text) for piece in word.pieces
+    )
+
+
 def _is_text(piece: Piece) -> bool:
     return piece.kind in ("bare", "quoted") and piece.text != ""
 
@@ -333,18 +375,32 @@ def _may_move(command: Command) -> bool:
     """Return True for a command after which another directory may be the current one."""
     if not command.words:
         return False
-    if command.in_function or any(
-        p.kind not in ("bare", "quoted") for p in command.words[0].pieces
-    ):
+    if command.in_function or _may_be_builtin(command.words[0]):
         return True
     name = "".join(piece.text for piece in command.words[0].pieces)
     return name in ("cd", "pushd", "popd", "builtin", "command", "eval", "source", ".", "trap")
 
 
+def _may_be_builtin(word: Word) -> bool:
+    """Return True for the name of a command that is not written out and may be any builtin.
+
+    One that certainly has a slash is a file, whatever the variables in it are.
+    """
+    for piece in word.pieces:
+        if piece.kind in ("bare", "quoted"):
+            if "{" in piece.text:
+                break
+            if "/" in piece.text:
+                return False
+        elif piece.kind != "variable" or piece.splits or not piece.text.isidentifier():
+            return True
+    return any(piece.kind not in ("bare", "quoted") for piece in word.pieces)
+
+
 def _may_redefine(command: Command) -> bool:
     """Return True for a command that may define functions which the script does not show."""
     pieces = command.words[0].pieces if command.words else []
-    if any(piece.kind not in ("bare", "quoted") for piece in pieces):
+    if pieces and _may_be_builtin(command.words[0]):
         return True
     return "".join(piece.text for piece in pieces) in ("eval", "source", ".", "trap", "builtin")
 

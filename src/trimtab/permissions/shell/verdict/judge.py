@@ -15,7 +15,7 @@ from trimtab.permissions.shell.grammar.builtins import find_builtin, unwrap
 from trimtab.permissions.shell.grammar.functions import find_callable, find_recursion
 from trimtab.permissions.shell.grammar.parser import parse
 from trimtab.permissions.shell.grammar.parts import DECLARATIONS
-from trimtab.permissions.shell.grammar.syntax import Command, Effort, Script, Word
+from trimtab.permissions.shell.grammar.syntax import Command, Effort, Script
 from trimtab.permissions.shell.grammar.words import FRESH, UNKNOWN, Argument, Variables
 from trimtab.permissions.shell.programs.carried import find_carried
 from trimtab.permissions.shell.programs.carriers import carry, is_carrier
@@ -238,7 +238,7 @@ class Judge:
             self.into.commands.append(Found(identifier=name, read_only=True, base=name))
             return
         self._check_input(command, arguments[0], body[-1] if body else None)
-        literal = all(map(_is_written_out, command.words)) and not self.places.unknown
+        literal = all(map(variables.is_written_out, command.words)) and not self.places.unknown
         self.judge_words(arguments, stdin=body[-1] if body else None, literal=literal)
 
     def _judge_redirects(self, command: Command, variables: Variables) -> None:
@@ -584,8 +584,3 @@ class Judge:
             self.into.targets.append(None)
         self.into.targets += [path for path in paths if path not in self.into.targets]
         return True
-
-
-def _is_written_out(word: Word) -> bool:
-    """Return True if nothing in a word is expanded but braces and the home folder."""
-    return all(piece.kind in ("bare", "quoted") for piece in word.pieces)
