@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 OUTSIDE = "outside"
 """The kind of rules by which commands run outside the sandbox. Only answers make them."""
 
+ANSWERS = ("location", "always", "for-session", "for-location", "permanently")
+"""The sources of rules that are answers to questions."""
+
 THIS_MACHINE = ("http://localhost:*", "http://127.0.0.1:*")
 """Patterns for whatever listens on this machine."""
 
@@ -170,7 +173,7 @@ def _generalise_programs(analysis: "Analysis", policy: Policy | None) -> JsonObj
     opened = policy is not None and any(map(name_agent_folder, policy.allow))
     if policy is not None and opened and changes_named_files(names, analysis, policy):
         return {"kind": "write"}
-    identifiers = list(dict.fromkeys(map(name_narrowly, asked)))
+    identifiers = name_usefully(list(dict.fromkeys(map(name_narrowly, asked))), policy)
     if not identifiers:
         return {"kind": "write"} if targets else None
     approval: JsonObject = {"kind": "commands", "commandIdentifiers": identifiers}
@@ -202,6 +205,24 @@ def name_narrowly(found: "Found") -> str:
         if length < len(words) == count and all(map(_is_plain, words[length:])):
             return " ".join(words)
     return name
+
+
+def name_usefully(names: Sequence[str], policy: Policy | None) -> list[str]:
+    """Return commands, and in place of some their group, if answers allow others of it.
+
+    So a person who always takes the narrowest rule is not asked about each command of a group.
+    """
+    allow = policy.allow if policy is not None else ()
+    answered = [rule for rule in allow if rule.kind == "shell" and rule.source in ANSWERS]
+    known = [rule.argument for rule in answered if rule.argument]
+    if not known:
+        return list(names)
+    from trimtab.permissions.groups import find_common, find_member
+
+    common = (find_common(name, known) for name in names if name not in known)
+    groups = [group for group in dict.fromkeys(common) if group]
+    alone = [name for name in names if not any(find_member(group, name) for group in groups)]
+    return [*alone, *groups]
 
 
 def _is_plain(word: str) -> bool:
@@ -281,7 +302,7 @@ def _describe_commands(name: str) -> str:
     from trimtab.permissions.groups import find_group
 
     if group := find_group(name):
-        return group.title
+        return f"{group.title} ({group.examples})" if group.commands else group.title
     if name in ON_FILES:
         return f"every `{name}` command on files in the allowed directories"
     return f"every `{name}` command, whatever its arguments"

@@ -203,7 +203,11 @@ def load_bundles() -> dict[str, Bundle]:
 
 
 def name_checks(commands: Sequence[str], policy: Policy) -> tuple[str, ...]:
-    """Return the rules by which commands run unasked; none for those that no rule can cover."""
+    """Return the rules by which commands run unasked; none for those that no rule can cover.
+
+    They are the narrowest ones, whatever is allowed already.
+    """
+    policy = msgspec.structs.replace(policy, allow=())
     approvals = (
         generalise(Access(kind="shell", target=command), read_script(command, policy), policy)
         for command in commands

@@ -45,6 +45,7 @@ from trimtab.permissions.shell.verdict.analysis import Analysis, Found
 from trimtab.permissions.shell.verdict.inline_code import runs_inline_code
 from trimtab.permissions.tracked_files import find_recorded, is_tracked, prints_recorded
 from trimtab.permissions.urls import may_match
+from trimtab.permissions.work_folders import offer_work_folders
 
 MAX_FILES = 1000
 """The number of files of a pattern that are judged by name; the fence holds for the others."""
@@ -308,9 +309,8 @@ def _judge_commands(analysis: Analysis, policy: Policy, text: str) -> Decision:
     if missing and (rule := _find_write_rule(missing, analysis, policy)):
         rules, missing = [*rules, rule], []
     if missing:
-        names = ", ".join(dict.fromkeys(missing))
-        return _explain_protection(missing, analysis, policy) or Decision(
-            verdict="ask", reason=f"No rule allows {names}."
+        return _explain_protection(missing, analysis, policy) or _ask_for_rules(
+            missing, analysis, policy
         )
     used = [rule for rule in rules if rule is not None]
     decision = _judge_targets(analysis, policy) or _judge_reads(analysis, policy)
@@ -359,6 +359,13 @@ def _find_write_rule(missing: Sequence[str], analysis: Analysis, policy: Policy)
         if covering is None:
             return None
     return covering
+
+
+def _ask_for_rules(missing: Sequence[str], analysis: Analysis, policy: Policy) -> Decision:
+    reason = f"No rule allows {', '.join(dict.fromkeys(missing))}"
+    if place := next(_find_places_without_rule(analysis, policy), ""):
+        reason += f", and {place} is outside the allowed directories"
+    return Decision(verdict="ask", reason=f"{reason}.")
 
 
 def _explain_protection(
@@ -468,10 +475,16 @@ def _ask_if_straying(analysis: Analysis, policy: Policy) -> Decision | None:
 
 def _ask_about_places(analysis: Analysis, policy: Policy) -> Decision | None:
     """Ask before files elsewhere are changed or copied: a rule for a program does not mean them."""
+    path = next(_find_places_without_rule(analysis, policy), "")
+    if path:
+        return Decision(verdict="ask", reason=f"{path} is outside the allowed directories.")
+    return None
+
+
+def _find_places_without_rule(analysis: Analysis, policy: Policy) -> Iterator[str]:
     for path, copied in find_places_elsewhere(analysis, policy):
         if not (copied and find_granted((path,), policy)):
-            return Decision(verdict="ask", reason=f"{path} is outside the allowed directories.")
-    return None
+            yield path
 
 
 def find_places_elsewhere(analysis: Analysis, policy: Policy) -> Iterator[tuple[str, bool]]:
@@ -529,7 +542,8 @@ def _judge_granted(analysis: Analysis, policy: Policy, text: str) -> Decision | 
         whole = path.endswith(os.sep) or os.path.isdir(path)
         if whole and find_granted((path,), policy):
             reason = f"{path} may hold secrets, which only the fence keeps from a command."
-            reason += "" if policy.confined else " To work there, add it: /add-dir or --add-dir."
+            if not (policy.confined or offer_work_folders(analysis, policy)):
+                reason += " To work there, add it: /add-dir or --add-dir."
             return Decision(verdict="ask", reason=reason)
     return None
 

@@ -4,7 +4,7 @@ A rule like `shell(@npm)` covers a whole program, but for what reaches other peo
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 import msgspec
@@ -13,6 +13,10 @@ from trimtab.permissions.shell.programs.leading import may_begin_with
 
 MARK = "@"
 """Begins the argument of a rule for a group."""
+APART = frozenset(("processes",))
+"""Groups whose commands are allowed one by one unless a person chooses the group."""
+MANY = 2
+"""The number of commands after which running code is allowed as a whole."""
 _TABLES = os.path.join(os.path.dirname(__file__), "shell", "programs", "tables")
 
 
@@ -67,6 +71,24 @@ def find_members(argument: str, program: str) -> tuple[str, ...]:
     group = find_group(argument)
     commands = group.commands if group else ()
     return tuple(name for name in commands if name.partition(" ")[0] == program)
+
+
+def find_common(name: str, allowed: Iterable[str]) -> str:
+    """Return the group of a command of which enough others are allowed already; empty if none is.
+
+    Running code takes more of them than looking at something.
+    """
+    group = max(load_groups(), key=lambda group: len(find_member(MARK + group, name)))
+    if group in APART or not find_member(MARK + group, name):
+        return ""
+    others = {other for other in allowed if other != name and find_member(MARK + group, other)}
+    return MARK + group if len(others) >= (MANY if group == "code" else 1) else ""
+
+
+def find_member(argument: str, name: str) -> str:
+    """Return the longest command of a group with which a command begins; empty if none is."""
+    members = find_members(argument, name.partition(" ")[0])
+    return max((m for m in members if f"{name} ".startswith(f"{m} ")), key=len, default="")
 
 
 def covers_program(argument: str, leading: Sequence[str], words: Sequence[str]) -> bool:

@@ -4,12 +4,12 @@ import msgspec
 import pytest
 
 from permissionkit import POLICY, rules
-from trimtab.contracts.permission import Rule
+from trimtab.contracts.permission import Policy, Rule
 from trimtab.contracts.tool import Access
 from trimtab.permissions.approvals import describe_cover, generalise, offer_rules, to_rules
 from trimtab.permissions.decide_shell import decide_shell
 from trimtab.permissions.requests import remembered
-from trimtab.permissions.rules import matches_tool
+from trimtab.permissions.rules import matches_tool, parse_rules
 from trimtab.permissions.shell.verdict.analyse import analyse
 
 
@@ -43,8 +43,8 @@ def test_a_person_is_told_what_else_a_rule_covers() -> None:
     assert describe_cover([]) == ""
 
 
-def offer(command: str) -> list[str]:
-    approval = generalise(Access(kind="shell", target=command), analyse(command, "/work"))
+def offer(command: str, policy: Policy | None = None) -> list[str]:
+    approval = generalise(Access(kind="shell", target=command), analyse(command, "/work"), policy)
     return [str(rule) for rule in to_rules(approval, "location")]
 
 
@@ -80,6 +80,34 @@ def offer(command: str) -> list[str]:
 )
 def test_the_narrowest_useful_rule_is_offered(command: str, offered: list[str]) -> None:
     assert offer(command) == offered
+
+
+@pytest.mark.parametrize(
+    ("answered", "command", "offered"),
+    [
+        ("shell(git add)", "git commit -m x", ["shell(@git)"]),
+        ("shell(git add)", "git add y && git commit", ["shell(@git)"]),
+        ("shell(git add)", "git push", ["shell(git push)"]),
+        ("shell(git push)", "git commit", ["shell(git commit)"]),
+        ("shell(@git)", "git push", ["shell(git push)"]),
+        ("shell(npm install)", "pip install x", ["shell(@install)"]),
+        ("shell(gh pr view)", "gh issue list", ["shell(@github)"]),
+        ("shell(gh pr view)", "gh pr merge", ["shell(gh pr merge)"]),
+        ("shell(docker ps)", "docker run x", ["shell(docker run)"]),
+        ("shell(kubectl get)", "kubectl delete pod x", ["shell(kubectl delete)"]),
+        ("shell(pkill)", "kill 1", ["shell(kill)"]),
+        ("shell(pytest)", "ruff check --fix", ["shell(ruff)"]),
+        ("shell(pytest), shell(make)", "ruff check --fix", ["shell(@code)"]),
+        ("shell(pytest), shell(make)", "python3 -m pip install x", ["shell(python3 -m pip)"]),
+    ],
+)
+def test_with_others_of_a_group_allowed_by_answers_the_group_is_offered(
+    answered: str, command: str, offered: list[str]
+) -> None:
+    allow = parse_rules(answered.split(", "), "always")
+    assert offer(command, msgspec.structs.replace(POLICY, allow=allow)) == offered
+    flags = parse_rules(answered.split(", "), "flag")
+    assert "@" not in "".join(offer(command, msgspec.structs.replace(POLICY, allow=flags)))
 
 
 @pytest.mark.parametrize(
