@@ -372,13 +372,16 @@ async def test_changes_while_a_command_runs_in_the_background_are_left_unless_na
     assert not (cli.cwd / "late.txt").exists()
 
 
-async def test_what_commands_do_in_an_added_directory_is_taken_back_too(cli: Cli) -> None:
+@pytest.mark.parametrize("flag", ["--add-dir={}", "--allow-tool=write({}/)"])
+async def test_what_commands_do_in_an_added_directory_is_taken_back_too(
+    cli: Cli, flag: str
+) -> None:
     other = cli.cwd.with_name("other")
     other.mkdir()
     (other / "kept.txt").write_text("kept\n")
     before = tree(cli.cwd), tree(other)
     command = f"rm {other}/kept.txt; echo x > {other}/made; echo y > a.txt"
-    await work(cli, [bash(command)], flags=(f"--add-dir={other}", "--allow-destructive"))
+    await work(cli, [bash(command)], flags=(flag.format(other), "--allow-destructive"))
     assert not (other / "kept.txt").exists()
     undone = await cli.run("undo")
     assert undone.code == 0, undone.notes

@@ -77,6 +77,7 @@ HOSTS = (
 """Commands that connect to a host, which is asked about once."""
 OWN_HOSTS = {"the git server", "api.github.com"}
 """Hosts that the remote of a project implies: one answer allows them, and its registries."""
+HOME = re.compile(r"/(?:home|Users)/[\w.-]+")
 PATH = re.compile(r"""(?<![^\s"'=:;|&(<>])((?:cd|find|-C) +)?([~/][\w./@+-]*)""")
 """A path that is written in full, and what makes it a folder."""
 BEYOND = re.compile(r"ssh|scp|sudo|docker.*|brew|kill|pkill|railway|psql|claude|systemctl")
@@ -98,6 +99,16 @@ class Project(msgspec.Struct):
     registries: bool = False
     """True if its manifests imply registries of packages."""
 
+    @property
+    def home(self) -> str:
+        """The home that its commands name most often, or the one that its folder seems to be in."""
+        lines = [line for session in self.sessions for line in session]
+        named = Counter(home for line in lines for home in HOME.findall(line.command))
+        own = [line.cwd for line in lines if HOME.match(line.cwd)]
+        if own:
+            return "/".join(own[0].split("/")[:3])
+        return named.most_common(1)[0][0] if named else POLICY.home
+
 
 class Person:
     """Somebody who allows for always what can be allowed so."""
@@ -106,7 +117,7 @@ class Person:
         """`takes` are the offers that are taken, the widest last."""
         self.policy = start
         self._takes = takes
-        self._checks = project.checks
+        self._checks, self._home = project.checks, project.home
         self._own_hosts = OWN_HOSTS | ({"the package registry"} if project.registries else set())
         self._offered: list[str] = []
         self._hosts: set[str] = set()
@@ -118,9 +129,8 @@ class Person:
     def is_asked(self, line: Line) -> str:
         """Return the question about a command, empty if there is none; it is then approved."""
         place = (resolve(line.cwd), *POLICY.roots, f"/private{TEMP}")  # as macOS calls it
-        home = "/".join(line.cwd.split("/")[:3]) if line.cwd != POLICY.cwd else POLICY.home
         given = msgspec.structs.replace(
-            self.policy, cwd=line.cwd, roots=place, home=home, undone=place[:1], temp=TEMP
+            self.policy, cwd=line.cwd, roots=place, home=self._home, undone=place[:1], temp=TEMP
         )
         self.policy = widen(given)
         analysis = read_script(line.command, self.policy)
@@ -224,7 +234,7 @@ def lay_out(project: Project, manifests: Path) -> None:
             shutil.copytree(manifests, line.cwd)
         os.makedirs(os.path.join(line.cwd, ".git"), exist_ok=True)
         Path(line.cwd, ".git", "config").touch()
-        home = "/".join(line.cwd.split("/")[:3])
+        home = project.home
         for before, place in PATH.findall(line.command.replace("$HOME", "~")):
             path = os.path.normpath(place.replace("~", home, 1))
             folder = path if before or place.endswith("/") else os.path.dirname(path)

@@ -179,7 +179,7 @@ def build_recorder(setup: SessionSetup, permissions: Permissions) -> Recorder:
     recorder = Recorder(
         setup.session, setup.workspace, setup.folder, permissions.may_change, folders
     )
-    permissions.rely_on_undo(recorder.can_restore)
+    permissions.rely_on_undo(recorder.can_restore, recorder.track)
     return recorder
 
 

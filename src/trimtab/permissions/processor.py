@@ -15,7 +15,7 @@ from trimtab.contracts.processor import PendingCall, Processor
 from trimtab.contracts.run import Run
 from trimtab.contracts.tool import Access, ToolResult
 from trimtab.permissions.approvals import ApprovalKeeper, generalise, to_rules
-from trimtab.permissions.standing import CanRestore, FindExcluded, Standing
+from trimtab.permissions.standing import CanRestore, FindExcluded, Standing, Track
 
 SEARCHES = ("glob", "grep", "rg")
 LEFT_OUT = "\n<files that a rule or content exclusion keeps from being read are left out>"
@@ -198,9 +198,9 @@ class Permissions(Processor):
         """Deny what is excluded in folders that rules open, now and later, besides known ones."""
         self._standing.follow_exclusions(find, known)
 
-    def rely_on_undo(self, can_restore: CanRestore) -> None:
+    def rely_on_undo(self, can_restore: CanRestore, track: Track) -> None:
         """Let commands destroy by their rules what undo surely brings back."""
-        self._standing.can_restore = can_restore
+        self._standing.rely_on_undo(can_restore, track)
 
     async def _confirm_undo(self, access: Access, decision: Decision) -> Decision:
         """Ask about a command that destroys something if undo does not cover that."""

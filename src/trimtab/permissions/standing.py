@@ -8,6 +8,8 @@ import msgspec
 from trimtab.contracts.permission import Policy, Rule
 
 CanRestore = Callable[[Sequence[str]], Awaitable[bool]]
+Track = Callable[[Sequence[str]], None]
+"""Has undo record what changes in folders."""
 FindExcluded = Callable[[Sequence[str]], Iterable[Rule]]
 """Given folders, gives rules that deny the content that is excluded in them."""
 
@@ -25,6 +27,8 @@ class Standing(msgspec.Struct):
     """Questions about commands that a person answered."""
     can_restore: CanRestore | None = None
     """Tells whether undo covers some paths, or everything if none are given."""
+    _track: Track | None = None
+    _tracked: frozenset[str] = frozenset()
     _find_excluded: FindExcluded | None = None
     _searched: frozenset[str] = frozenset()
     """The folders whose exclusions the policy holds already."""
@@ -37,8 +41,21 @@ class Standing(msgspec.Struct):
         return self._widened[1]
 
     def change(self, policy: Policy) -> None:
-        """Judge by another policy, and deny what is excluded in the folders that it opens."""
+        """Judge by another policy; what it opens is recorded, but for what is excluded there."""
         self.given = self._exclude(policy)
+        self._record()
+
+    def rely_on_undo(self, can_restore: CanRestore, track: Track) -> None:
+        """Let undo cover the folders that are opened for work, and what it surely brings back."""
+        self.can_restore, self._track = can_restore, track
+        self._record()
+
+    def _record(self) -> None:
+        opened = [folder for folder in self.policy.undone if folder not in self.given.undone]
+        new = [folder for folder in opened if folder not in self._tracked]
+        if new and self._track is not None:
+            self._track(new)
+            self._tracked |= frozenset(new)
 
     def follow_exclusions(self, find: FindExcluded, known: Iterable[str]) -> None:
         """Deny what is excluded in every folder that rules open, besides those that are known."""

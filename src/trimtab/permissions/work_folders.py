@@ -36,11 +36,19 @@ def widen(policy: Policy) -> Policy:
     if not opened:
         return policy
     writable = policy.writable
+    # The session records its own folder, if it is not a home, and those beside it likewise.
+    recorded = [folder for folder in opened if policy.undone and not is_home(folder, policy)]
     return msgspec.structs.replace(
         policy,
         roots=tuple(dict.fromkeys((*policy.roots, *opened))),
+        undone=tuple(dict.fromkeys((*policy.undone, *recorded))),
         writable=None if writable is None else tuple(dict.fromkeys((*writable, *opened))),
     )
+
+
+def is_home(folder: str, policy: Policy) -> bool:
+    """Return True for the home of the person and for what is above it, which undo cannot hold."""
+    return policy.home != "" and is_inside(policy.home, (folder,))
 
 
 def offer_work_folders(analysis: Analysis, policy: Policy) -> Sequence[str]:

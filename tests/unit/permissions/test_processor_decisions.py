@@ -217,7 +217,7 @@ async def test_a_rule_lets_a_command_destroy_only_what_undo_surely_brings_back(
 
     permissions = Permissions(policy)
     if kept is not None:
-        permissions.rely_on_undo(can_restore)
+        permissions.rely_on_undo(can_restore, lambda _: None)
     access = Access(kind="shell", target=command)
     call = ToolCall(id="c1", name="echo", arguments="")
     pending = PendingCall(call=call, tool=TouchingTool(access), args={})

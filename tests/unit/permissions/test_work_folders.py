@@ -176,6 +176,32 @@ def test_an_answer_opens_a_folder_until_it_is_revoked(policy: Policy) -> None:
     assert closed.roots == closed.writable == (policy.cwd,)
 
 
+async def test_undo_covers_a_folder_that_is_opened_for_work(policy: Policy) -> None:
+    tracked: list[str] = []
+
+    async def can_restore(paths: Sequence[str]) -> bool:
+        return bool(paths)
+
+    recorded = allow(policy, "shell(rm)", "shell(git stash)")
+    permissions = Permissions(msgspec.structs.replace(recorded, undone=(policy.cwd,)))
+    permissions.rely_on_undo(can_restore, tracked.extend)
+    deletion = shell("cd ~H/other && rm -rf src && git stash drop", policy)
+    assert decide(deletion, permissions.policy).verdict == "ask"
+    for _ in range(2):
+        permissions.grant(rules(f"write({policy.home}/other/)"))
+    assert tracked == [f"{policy.home}/other"]
+    assert decide(deletion, permissions.policy).verdict == "allow"
+    outside = shell("cd ~H/tool && rm -rf x", policy)
+    assert decide(outside, permissions.policy).verdict == "ask"
+
+
+def test_a_home_that_is_opened_is_not_covered_by_undo(policy: Policy) -> None:
+    recorded = msgspec.structs.replace(policy, undone=(policy.cwd,))
+    opened = allow(recorded, "write(~H/)")
+    assert opened.roots == (policy.cwd, policy.home)
+    assert opened.undone == (policy.cwd,)
+
+
 def test_what_is_excluded_in_a_folder_that_an_answer_opens_is_denied(policy: Policy) -> None:
     other = f"{policy.home}/other"
     searched: list[str] = []
