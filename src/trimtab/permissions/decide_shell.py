@@ -13,10 +13,10 @@ from trimtab.permissions.denied_files import denies_some_reads, search
 from trimtab.permissions.fetches import find_fetch_rules
 from trimtab.permissions.file_commands import (
     COMMANDS,
-    ON_FILES,
     changes_named_files,
     find_copied,
     is_named,
+    works_on_files,
 )
 from trimtab.permissions.paths import (
     PUBLIC,
@@ -43,7 +43,12 @@ from trimtab.permissions.shell.programs.launchers import find_named
 from trimtab.permissions.shell.programs.network import ADDRESSED, find_hosts
 from trimtab.permissions.shell.verdict.analysis import Analysis, Found
 from trimtab.permissions.shell.verdict.inline_code import runs_inline_code
-from trimtab.permissions.tracked_files import find_recorded, is_tracked, prints_recorded
+from trimtab.permissions.tracked_files import (
+    find_recorded,
+    find_root,
+    is_tracked,
+    prints_recorded,
+)
 from trimtab.permissions.urls import may_match
 
 MAX_FILES = 1000
@@ -479,19 +484,32 @@ def find_places_elsewhere(analysis: Analysis, policy: Policy) -> Iterator[tuple[
 
     A rule for such a program reaches no further than --allow-all-tools.
     """
-    working = [found for found in analysis.commands if found.base in ON_FILES]
+    working = list(filter(works_on_files, analysis.commands))
     if policy.allow_all_paths or not working:
         return
     sources = find_copied(working, analysis.touched)
-    alone = all(found.read_only or found.base in ON_FILES for found in analysis.commands)
+    alone = all(found.read_only or works_on_files(found) for found in analysis.commands)
+    roots = policy.roots
+    if any(found.base.startswith("git ") for found in working):
+        own = find_root(policy.cwd) or policy.cwd
+        roots = (*roots, own, *_find_new_checkouts(analysis, os.path.dirname(own)))
     hidden = _matches_hidden(analysis)
     for pattern in analysis.touched:
         copied = pattern in sources
-        inside = (*policy.roots, *policy.readable, *PUBLIC) if copied else policy.roots
+        inside = (*roots, *policy.readable, *PUBLIC) if copied else roots
         for path in find_files(pattern, hidden=hidden):
             named = alone or is_secret(path) or is_named(pattern, working)
             if named and not (is_inside(path, inside) or path in _TTY or _may_write(path, policy)):
                 yield path, copied
+
+
+def _find_new_checkouts(analysis: Analysis, beside: str) -> Iterator[str]:
+    """Yield the new folders beside the repository in which `git worktree` puts what it holds."""
+    makers = [found for found in analysis.commands if found.base == "git worktree"]
+    for path in analysis.touched if makers else ():
+        real = os.path.realpath(path)
+        if os.path.dirname(real) == beside and not os.path.lexists(path) and is_named(path, makers):
+            yield real
 
 
 def _may_write(path: str, policy: Policy) -> bool:

@@ -510,6 +510,10 @@ class Judge:
         for argument in arguments:
             if match := _FILE_URL.fullmatch(argument.text):
                 path = re.sub("%([0-9A-Fa-f]{2})", lambda m: chr(int(m[1], 16)), match[1])
+                several = re.search(r"[\[{]", path)
+                self.into.strays = self.into.strays or "an address names several files" * bool(
+                    several
+                )
                 self.note_places([Argument(f"/{path}")], reads=True, certain=True)
             option, _, value = argument.text.partition("=")
             if value[:1] == "/" and _FOLDER.fullmatch(option):

@@ -23,6 +23,10 @@ _NO_PLACES = frozenset(
     ("/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/zero", "/dev/urandom", "/")
 )
 
+_JOINTS = re.compile(r"[=,:;@<>{}()\[\]]")
+"""Characters behind which the name of a file may stand in a word."""
+_LETTERS = 8
+"""So many letters of options may stand before a name in the same word."""
 _STARTING = re.compile(
     rb"^\s*(?:\[include|[\w-]+\s*=\s*\"?!|(?:\[[^]]*\]\s*)?(?:fsmonitor|hookspath|sshcommand|askpass|gitproxy|editor"
     rb"|pager|external|textconv|command|driver|diff|clean|smudge|process|program|helper|cmd|vcs"
@@ -140,7 +144,21 @@ class Places:
                 candidates.append(text)
         elif "=" in text and not _URL.match(text):
             candidates.append(text.partition("=")[2])
+        candidates += self._find_links(text)
         return [candidate for candidate in candidates if self._is_path(candidate, certain=certain)]
+
+    def _find_links(self, text: str) -> list[str]:
+        """Return the parts of a word that begin with the name of a link: `-olink`, `x=@a,link`."""
+        parts = _JOINTS.split(text)[1:]
+        if text[:1] == "-" and text[1:2] != "-":
+            parts += [text[start:] for start in range(2, min(len(text), _LETTERS))]
+        tops = ((part, part.partition("/")[0]) for part in parts if UNKNOWN not in part)
+        places = self._now or {self._cwd}
+        return [
+            part
+            for part, top in tops
+            if top and any(os.path.islink(os.path.join(place, top)) for place in places)
+        ]
 
     def _is_path(self, text: str, *, certain: bool) -> bool:
         if not text or text in _NO_PLACES - {"/"} or _URL.match(text):
