@@ -267,7 +267,7 @@ def _ask_about_ruin(analysis: Analysis, policy: Policy) -> Decision | None:
 def _ask_about_tracked(analysis: Analysis, policy: Policy) -> Decision | None:
     """Ask if git may print a file that a rule forbids to read, out of its own records."""
     rules = [rule for rule in policy.deny if denies_some_reads(rule)]
-    if not rules or not prints_recorded(analysis):
+    if not rules or not prints_recorded(analysis, policy.cwd):
         return None
     denied = search(policy.cwd, rules, policy.cwd)
     if path := next(filter(is_tracked, denied.found), ""):
