@@ -42,7 +42,7 @@ from trimtab.permissions.shell.grammar.words import UNKNOWN
 from trimtab.permissions.shell.programs.launchers import find_named
 from trimtab.permissions.shell.programs.network import ADDRESSED, find_hosts
 from trimtab.permissions.shell.verdict.analysis import Analysis, Found
-from trimtab.permissions.shell.verdict.inline_code import runs_inline_code
+from trimtab.permissions.shell.verdict.inline_code import runs_inline_code, starts_inline_code
 from trimtab.permissions.tracked_files import (
     find_recorded,
     find_root,
@@ -208,7 +208,8 @@ def _ask_if_hidden(analysis: Analysis, policy: Policy) -> Decision | None:
         )
     specific = any(rule.argument for rule in rules)
     for found in analysis.commands:
-        if specific and not policy.confined and runs_inline_code(found):
+        inline = specific and not policy.confined
+        if inline and (runs_inline_code(found) or starts_inline_code(found)):
             reason = f"A rule forbids some commands, and {found.base} runs code that is not read."
             return Decision(verdict="ask", reason=reason)
         for name in find_named(found.words or (found.base,)):

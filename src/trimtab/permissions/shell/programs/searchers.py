@@ -312,4 +312,5 @@ SEARCHERS: dict[str, Callable[["Judge", Sequence[Argument]], bool]] = {
     "gawk": search_awk,
     "mawk": search_awk,
     "nawk": search_awk,
+    "original-awk": search_awk,
 }
