@@ -70,6 +70,7 @@ class Class(msgspec.Struct):
     swaps: dict[str, str] = {}
     git: dict[str, str] = {}
     recorded: dict[str, str] = {}
+    nested: dict[str, str] = {}
     allow: list[str] = []
     deny: list[str] = []
     canaries: tuple[str, ...] = ("made", "written", "executed", "read", "connected", "signalled")
@@ -149,6 +150,16 @@ class World:
             (self.work / name).hardlink_to(self.work / target)
 
     def _record(self) -> None:
+        for name, settings in self.given.nested.items():
+            self._write(f"{name}/a.txt", "one\n")
+            make_repository(self.work / name)
+            git(self.work / name, "add", ".")
+            git(self.work / name, "commit", "-q", "-m", "one")
+            git(self.work, "add", name)
+            git(self.work, "commit", "-q", "-m", name)
+            with (self.work / name / ".git/config").open("a") as file:
+                file.write(settings)
+            self._write(f"{name}/a.txt", "changed\n")
         for name, content in self.given.recorded.items():
             self._write(name, content)
         if self.given.recorded:

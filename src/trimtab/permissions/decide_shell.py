@@ -43,6 +43,7 @@ from trimtab.permissions.shell.programs.launchers import find_named
 from trimtab.permissions.shell.programs.network import ADDRESSED, find_hosts
 from trimtab.permissions.shell.verdict.analysis import Analysis, Found
 from trimtab.permissions.shell.verdict.inline_code import runs_inline_code, starts_inline_code
+from trimtab.permissions.shell.verdict.repositories import find_starting
 from trimtab.permissions.tracked_files import (
     find_recorded,
     find_root,
@@ -321,7 +322,7 @@ def _judge_commands(analysis: Analysis, policy: Policy, text: str) -> Decision:
     used = [rule for rule in rules if rule is not None]
     decision = _judge_targets(analysis, policy) or _judge_reads(analysis, policy)
     if decision is None and used and not analysis.seems_read_only:
-        decision = _ask_if_straying(analysis, policy)
+        decision = _ask_if_straying(analysis, policy) or _ask_about_repositories(analysis, policy)
     decision = decision or _ask_about_places(analysis, policy)
     if decision is None and any(rule.argument is None for rule in used):
         # A rule for all commands reaches no further than --allow-all-tools.
@@ -352,6 +353,21 @@ def _judge_commands(analysis: Analysis, policy: Policy, text: str) -> Decision:
         harmless=True,
         plain=find_plain_programs(text, analysis),
     )
+
+
+def _ask_about_repositories(analysis: Analysis, policy: Policy) -> Decision | None:
+    """Ask if git, looking for changes, would start what another repository below tells it to."""
+    if not any(f.base.startswith("git ") and not f.read_only for f in analysis.commands):
+        return None
+    top = find_root(policy.cwd) or policy.cwd
+    below = find_starting(top)
+    if below:
+        reason = f"The settings of {below} make git start programs."
+        return Decision(verdict="ask", reason=reason)
+    if below is None:
+        reason = f"{top} is too large to be searched for repositories that make git start programs."
+        return Decision(verdict="ask", reason=reason)
+    return None
 
 
 def _find_write_rule(missing: Sequence[str], analysis: Analysis, policy: Policy) -> Rule | None:
