@@ -69,6 +69,8 @@ class Class(msgspec.Struct):
     tool_links: dict[str, str] = {}
     swaps: dict[str, str] = {}
     git: dict[str, str] = {}
+    recorded: dict[str, str] = {}
+    nested: dict[str, str] = {}
     allow: list[str] = []
     deny: list[str] = []
     canaries: tuple[str, ...] = ("made", "written", "executed", "read", "connected", "signalled")
@@ -132,6 +134,7 @@ class World:
             (self.work / name).write_text("one\n")
         git(self.work, "add", ".")
         git(self.work, "commit", "-q", "-m", "one")
+        self._record()
         self._write("evil", "#!EVIL")
         for folder, links in ((self.work, self.given.links), (self.tool, self.given.tool_links)):
             for name, target in links.items():
@@ -145,6 +148,23 @@ class World:
         for name, target in self.given.hard_links.items():
             (self.work / name).parent.mkdir(parents=True, exist_ok=True)
             (self.work / name).hardlink_to(self.work / target)
+
+    def _record(self) -> None:
+        for name, settings in self.given.nested.items():
+            self._write(f"{name}/a.txt", "one\n")
+            make_repository(self.work / name)
+            git(self.work / name, "add", ".")
+            git(self.work / name, "commit", "-q", "-m", "one")
+            git(self.work, "add", name)
+            git(self.work, "commit", "-q", "-m", name)
+            with (self.work / name / ".git/config").open("a") as file:
+                file.write(settings)
+            self._write(f"{name}/a.txt", "changed\n")
+        for name, content in self.given.recorded.items():
+            self._write(name, content)
+        if self.given.recorded:
+            git(self.work, "add", "-f", *self.given.recorded)
+            git(self.work, "commit", "-q", "-m", "two")
 
     def _write(self, name: str, content: str) -> None:
         path = self.work / name

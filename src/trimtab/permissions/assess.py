@@ -41,6 +41,11 @@ def read_script(text: str, policy: Policy, interpreter: str = "bash") -> Analysi
     return _combine(own, said, policy.cwd)
 
 
+def forget_scripts() -> None:
+    """Have scripts read anew: what is on the disk may have changed since they were."""
+    analyse.cache_clear()
+
+
 def _read_other(text: str, policy: Policy, interpreter: str) -> Analysis:
     said = _ask(policy.assess or one_command, text, interpreter)
     if isinstance(said, str):

@@ -44,8 +44,10 @@ def _decide(access: Access, policy: Policy, real: str | None) -> Decision:
             return _decide_write(access, policy, real)
         case "shell":
             # Imported here: it takes many modules to read a command, and most calls have none.
+            from trimtab.permissions.assess import forget_scripts
             from trimtab.permissions.decide_shell import decide_shell
 
+            forget_scripts()
             return decide_shell(access.target, policy, access.interpreter)
         case "url":
             return _decide_url(access.target, policy)

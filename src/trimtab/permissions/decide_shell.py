@@ -13,10 +13,10 @@ from trimtab.permissions.denied_files import denies_some_reads, search
 from trimtab.permissions.fetches import find_fetch_rules
 from trimtab.permissions.file_commands import (
     COMMANDS,
-    ON_FILES,
     changes_named_files,
     find_copied,
     is_named,
+    works_on_files,
 )
 from trimtab.permissions.paths import (
     PUBLIC,
@@ -42,8 +42,14 @@ from trimtab.permissions.shell.grammar.words import UNKNOWN
 from trimtab.permissions.shell.programs.launchers import find_named
 from trimtab.permissions.shell.programs.network import ADDRESSED, find_hosts
 from trimtab.permissions.shell.verdict.analysis import Analysis, Found
-from trimtab.permissions.shell.verdict.inline_code import runs_inline_code
-from trimtab.permissions.tracked_files import find_recorded, is_tracked, prints_recorded
+from trimtab.permissions.shell.verdict.inline_code import runs_inline_code, starts_inline_code
+from trimtab.permissions.shell.verdict.repositories import find_starting
+from trimtab.permissions.tracked_files import (
+    find_recorded,
+    find_root,
+    is_tracked,
+    prints_recorded,
+)
 from trimtab.permissions.urls import may_match
 from trimtab.permissions.work_folders import offer_work_folders
 
@@ -204,7 +210,8 @@ def _ask_if_hidden(analysis: Analysis, policy: Policy) -> Decision | None:
         )
     specific = any(rule.argument for rule in rules)
     for found in analysis.commands:
-        if specific and not policy.confined and runs_inline_code(found):
+        inline = specific and not policy.confined
+        if inline and (runs_inline_code(found) or starts_inline_code(found)):
             reason = f"A rule forbids some commands, and {found.base} runs code that is not read."
             return Decision(verdict="ask", reason=reason)
         for name in find_named(found.words or (found.base,)):
@@ -263,7 +270,7 @@ def _ask_about_ruin(analysis: Analysis, policy: Policy) -> Decision | None:
 def _ask_about_tracked(analysis: Analysis, policy: Policy) -> Decision | None:
     """Ask if git may print a file that a rule forbids to read, out of its own records."""
     rules = [rule for rule in policy.deny if denies_some_reads(rule)]
-    if not rules or not prints_recorded(analysis):
+    if not rules or not prints_recorded(analysis, policy.cwd):
         return None
     denied = search(policy.cwd, rules, policy.cwd)
     if path := next(filter(is_tracked, denied.found), ""):
@@ -315,7 +322,7 @@ def _judge_commands(analysis: Analysis, policy: Policy, text: str) -> Decision:
     used = [rule for rule in rules if rule is not None]
     decision = _judge_targets(analysis, policy) or _judge_reads(analysis, policy)
     if decision is None and used and not analysis.seems_read_only:
-        decision = _ask_if_straying(analysis, policy)
+        decision = _ask_if_straying(analysis, policy) or _ask_about_repositories(analysis, policy)
     decision = decision or _ask_about_places(analysis, policy)
     if decision is None and any(rule.argument is None for rule in used):
         # A rule for all commands reaches no further than --allow-all-tools.
@@ -346,6 +353,21 @@ def _judge_commands(analysis: Analysis, policy: Policy, text: str) -> Decision:
         harmless=True,
         plain=find_plain_programs(text, analysis),
     )
+
+
+def _ask_about_repositories(analysis: Analysis, policy: Policy) -> Decision | None:
+    """Ask if git, looking for changes, would start what another repository below tells it to."""
+    if not any(f.base.startswith("git ") and not f.read_only for f in analysis.commands):
+        return None
+    top = find_root(policy.cwd) or policy.cwd
+    below = find_starting(top)
+    if below:
+        reason = f"The settings of {below} make git start programs."
+        return Decision(verdict="ask", reason=reason)
+    if below is None:
+        reason = f"{top} is too large to be searched for repositories that make git start programs."
+        return Decision(verdict="ask", reason=reason)
+    return None
 
 
 def _find_write_rule(missing: Sequence[str], analysis: Analysis, policy: Policy) -> Rule | None:
@@ -492,19 +514,32 @@ def find_places_elsewhere(analysis: Analysis, policy: Policy) -> Iterator[tuple[
 
     A rule for such a program reaches no further than --allow-all-tools.
     """
-    working = [found for found in analysis.commands if found.base in ON_FILES]
+    working = list(filter(works_on_files, analysis.commands))
     if policy.allow_all_paths or not working:
         return
     sources = find_copied(working, analysis.touched)
-    alone = all(found.read_only or found.base in ON_FILES for found in analysis.commands)
+    alone = all(found.read_only or works_on_files(found) for found in analysis.commands)
+    roots = policy.roots
+    if any(found.base.startswith("git ") for found in working):
+        own = find_root(policy.cwd) or policy.cwd
+        roots = (*roots, own, *_find_new_checkouts(analysis, os.path.dirname(own)))
     hidden = _matches_hidden(analysis)
     for pattern in analysis.touched:
         copied = pattern in sources
-        inside = (*policy.roots, *policy.readable, *PUBLIC) if copied else policy.roots
+        inside = (*roots, *policy.readable, *PUBLIC) if copied else roots
         for path in find_files(pattern, hidden=hidden):
             named = alone or is_secret(path) or is_named(pattern, working)
             if named and not (is_inside(path, inside) or path in _TTY or _may_write(path, policy)):
                 yield path, copied
+
+
+def _find_new_checkouts(analysis: Analysis, beside: str) -> Iterator[str]:
+    """Yield the new folders beside the repository in which `git worktree` puts what it holds."""
+    makers = [found for found in analysis.commands if found.base == "git worktree"]
+    for path in analysis.touched if makers else ():
+        real = os.path.realpath(path)
+        if os.path.dirname(real) == beside and not os.path.lexists(path) and is_named(path, makers):
+            yield real
 
 
 def _may_write(path: str, policy: Policy) -> bool:

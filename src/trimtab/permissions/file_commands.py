@@ -35,6 +35,11 @@ _SED_OPTION = re.compile(r"-[Ernsz]*(?:i(?:\.\w+)?|e)?|--in-place(?:=\.\w+)?")
 _TEE_OPTION = re.compile(r"-[aip]+|--append")
 
 
+def works_on_files(found: Found) -> bool:
+    """Return True for a command that does nothing but work on the files it is given, or for git."""
+    return found.base in ON_FILES or found.base.startswith("git ")
+
+
 def changes_named_files(identifiers: Sequence[str], analysis: Analysis, policy: Policy) -> bool:
     """Return True if these commands of a script change nothing but files that it names."""
     if not COMMANDS.issuperset(identifiers) or not analysis.touched or analysis.unsure:

@@ -7,30 +7,42 @@ from collections.abc import Iterator
 from trimtab.permissions.shell.verdict.analysis import Analysis, Found
 
 MAX_INDEX = 64 * 1024 * 1024
-PRINTING = frozenset(
+QUIET = frozenset(
     (
-        *("archive", "blame", "cat-file", "checkout-index", "diff", "diff-files", "diff-index"),
-        *("diff-tree", "difftool", "fast-export", "format-patch", "grep", "log", "range-diff"),
-        *("show", "stash", "whatchanged", "annotate", "bundle", "citool", "clone", "diff-pairs"),
-        *("gui", "http-backend", "instaweb", "merge-file", "merge-tree", "pack-objects", "rerere"),
-        *("request-pull", "unpack-file", "upload-pack", "worktree"),
+        *("add", "am", "apply", "bisect", "branch", "check-attr", "check-ignore", "check-mailmap"),
+        *("check-ref-format", "checkout", "cherry", "cherry-pick", "clean", "column", "commit"),
+        *("commit-graph", "config", "count-objects", "describe", "fetch", "for-each-ref", "gc"),
+        *("help", "ls-files", "ls-remote", "ls-tree", "maintenance", "merge", "merge-base", "mv"),
+        *("name-rev", "pack-refs", "prune", "pull", "push", "rebase", "reflog", "remote", "repack"),
+        *("reset", "restore", "rev-list", "rev-parse", "revert", "rm", "shortlog", "show-branch"),
+        *("show-ref", "sparse-checkout", "stage", "status", "submodule", "switch", "symbolic-ref"),
+        *("tag", "update-ref", "var", "verify-commit", "verify-pack", "verify-tag", "version"),
     )
 )
-"""The commands of git that print what is in files, or write it to other files."""
+"""The commands of git that print no contents, and write them only to files of their own names."""
 PATCHING = frozenset(
     (
         *("add", "am", "bisect", "checkout", "commit", "rebase", "reflog", "reset", "restore"),
         *("status", "submodule"),
     )
 )
-"""Those that do so with an option for it."""
+"""Those that print contents with an option for it."""
 _PATCH = re.compile(r"-[a-zA-Z]*[ipv][a-zA-Z]*|--(?:pa|verb|int|show-c)\S*")
 _BROWSERS = frozenset(("gitk", "tig", "lazygit", "gitui"))
 
 
-def prints_recorded(analysis: Analysis) -> bool:
-    """Return True if a command of git may print what is in files."""
-    return any(map(_prints, analysis.commands))
+def prints_recorded(analysis: Analysis, cwd: str) -> bool:
+    """Return True if a command of git may print what is in files, or write it to other files."""
+    if any(map(_prints, analysis.commands)):
+        return True
+    if not any(found.base.startswith("git ") for found in analysis.commands):
+        return False
+    # Another work tree or repository has the same files in other places.
+    if any(reason.startswith("git") or "GIT_" in reason for reason in analysis.hazards):
+        return True
+    own = find_root(os.path.realpath(cwd))
+    paths = map(os.path.realpath, (*analysis.reads, *analysis.touched))
+    return any(find_root(path) != own for path in paths)
 
 
 def _prints(found: Found) -> bool:
@@ -39,7 +51,12 @@ def _prints(found: Found) -> bool:
     if program != "git":
         return found.base in _BROWSERS
     name = subcommand.strip()
-    return name in PRINTING or (name in PATCHING and any(map(_PATCH.fullmatch, found.words)))
+    if name == "submodule" and "add" in found.words:
+        return True
+    if any("%(raw" in word for word in found.words):
+        return True
+    patches = name in PATCHING and any(map(_PATCH.fullmatch, found.words))
+    return bool(name) and (patches or name not in QUIET)
 
 
 def is_tracked(path: str) -> bool:

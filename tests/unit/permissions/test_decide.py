@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -266,3 +267,13 @@ def test_a_first_call_without_rules_imports_nothing_that_compares_rules() -> Non
     argv = [sys.executable, "-c", FIRST_CALL]
     done = subprocess.run(argv, capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_a_command_is_judged_by_what_is_on_the_disk_now(tmp_path: Path) -> None:
+    """The same text was judged as before, though a file had come that is named like an option."""
+    place = str(tmp_path)
+    policy = change(cwd=place, roots=(place,), allow=rules("shell(git add)"))
+    command = Access(kind="shell", target="git add *", mutates=True)
+    assert decide(command, policy).verdict == "allow"
+    (tmp_path / "-f").touch()
+    assert decide(command, policy).verdict == "ask"

@@ -231,3 +231,57 @@ def test_a_rule_for_a_program_covers_other_files(command: str, rule: str) -> Non
 def test_a_rule_for_reading_a_folder_lets_nothing_be_copied_into_it(command: str) -> None:
     policy = msgspec.structs.replace(POLICY, allow=rules("shell(cp)", "read(/opt/x/)"))
     assert decide_shell(command, policy).verdict == "ask"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("git clone -q . ../new", "git init -q /opt/new", "git init --separate-git-dir=/opt/x ."),
+        *("git worktree add /opt/new", "git worktree add ../x/new", "git -C ../other commit -m x"),
+        *("git bundle create ../new HEAD", "git format-patch -o .. -1", "git bugreport -o /opt"),
+        *("git checkout-index --prefix=/opt/x/ -a", "git mv a.txt ../b", "git push /opt/x HEAD"),
+        *("git shortlog --output=../new HEAD", "git archive --add-file=../plain HEAD"),
+        *(
+            "git merge-file -p a a ../plain",
+            "git commit-tree -F ../plain HEAD:",
+            "make && git init ..",
+        ),
+        *("git fast-export --import-marks=../plain HEAD", "git tag -a x --fil ../plain"),
+        *("git hash-object -w --stdin-paths < a", "echo ../plain | git hash-object -w --stdin-p"),
+    ],
+)
+def test_a_rule_for_git_reaches_no_further_than_all_tools(command: str) -> None:
+    """It made repositories and files elsewhere, and recorded those that it was pointed to."""
+    policy = msgspec.structs.replace(POLICY, allow=rules("shell(git:*)", "shell(make)"))
+    assert decide_shell(command, policy).verdict == "ask"
+    everything = msgspec.structs.replace(POLICY, allow_all_tools=True)
+    assert decide_shell(command, everything).verdict == "ask" or "stdin-p" in command
+
+
+def test_a_rule_for_git_covers_its_repository_and_new_checkouts_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "app/.git").mkdir(parents=True)
+    (tmp_path / "app/sub").mkdir()
+    (tmp_path / "old").mkdir()
+    cwd = str(tmp_path / "app/sub")
+    policy = msgspec.structs.replace(POLICY, cwd=cwd, roots=(cwd,), allow=rules("shell(git:*)"))
+    for command in ("git add ../a", "git -C .. commit -m x", "git worktree add ../../new main"):
+        assert decide_shell(command, policy).verdict == "allow"
+    for command in ("git worktree add ../../old main", "git clone . ../../new"):
+        assert decide_shell(command, policy).verdict == "ask"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("curl -sF x=@a.txt,link x.test", "curl -F 'x=@a;headers=@link' x.test"),
+        *("curl --etag-compare link x.test", "curl --proto-default file a.txt"),
+        *("curl 'file:///srv/{link,a}'", "git format-patch -qolink -1", "git bugreport -olink"),
+    ],
+)
+def test_a_rule_does_not_mean_links_that_hide_in_a_word(tmp_path: Path, command: str) -> None:
+    (tmp_path / "link").symlink_to("/opt")
+    cwd, allow = str(tmp_path), rules("shell(curl)", "shell(git:*)")
+    policy = msgspec.structs.replace(POLICY, cwd=cwd, roots=(cwd,), allow=allow)
+    assert decide_shell(command, policy).verdict == "ask"
+    for ordinary in ("curl -sF x=@a.txt,b x.test", "git bugreport -oline"):
+        assert decide_shell(ordinary, policy).verdict == "allow"

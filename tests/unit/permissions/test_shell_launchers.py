@@ -15,6 +15,7 @@ FAR = ("-C", "a", "-C", "b", "-C", "c", "-C", "d", "-C", "e")
         (("/opt/frob", "rm", "x"), ["rm", "x"]),
         (("frob", "--with=rm", "a b", "/bin/rm"), ["--with=rm", "rm", "a", "rm"]),
         (("frob", "ls; rm x"), ["ls", "rm"]),
+        (("frob", "'r\"\"m' x"), ["r", "m", "x", "rm"]),
         (("frob", "--run=sudo rm x"), ["--run=sudo", "sudo", "rm"]),
         (("frob", "git", "push", "x"), ["git push", "push", "x"]),
     ],

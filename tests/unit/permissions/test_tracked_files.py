@@ -69,6 +69,20 @@ def test_an_index_that_cannot_be_read_may_have_the_file(tmp_path: Path) -> None:
         ("git clone . /tmp/x", True),
         ("git worktree add ../x", True),
         ("git merge-file -p a b c", True),
+        ("git read-tree --prefix=o/ -u HEAD", True),
+        ("git update-index --cacheinfo 100644,$x,y", True),
+        ("git --work-tree=o checkout .", True),
+        ("GIT_WORK_TREE=o git checkout .", True),
+        ("git -c core.worktree=o reset --hard", True),
+        ("git merge -s subtree HEAD", True),
+        ("git submodule add . o", True),
+        ("git submodule update --init", False),
+        ("git for-each-ref --format='%(raw)'", True),
+        ("git for-each-ref --format='%(refname)'", False),
+        ("git fsck --lost-found", True),
+        ("git init o", True),
+        ("git pull origin main", False),
+        ("git checkout -- a && git merge x", False),
         ("gitk", True),
         ("tig", True),
         ("git", False),
@@ -77,7 +91,7 @@ def test_an_index_that_cannot_be_read_may_have_the_file(tmp_path: Path) -> None:
     ],
 )
 def test_some_commands_of_git_print_what_is_in_files(command: str, prints: bool) -> None:
-    assert prints_recorded(analyse(command, "/srv", "/home/me")) is prints
+    assert prints_recorded(analyse(command, "/srv", "/home/me"), "/srv") is prints
 
 
 def test_files_are_named_as_they_are_in_a_commit(repository: Path) -> None:
@@ -90,3 +104,12 @@ def test_files_are_named_as_they_are_in_a_commit(repository: Path) -> None:
     assert list(find_recorded(analyse("git show HEAD:", below, ""), below)) == []
     outside = str(repository.parent)
     assert list(find_recorded(analyse("git show HEAD:k", outside, ""), outside)) == [f"{outside}/k"]
+
+
+def test_another_repository_may_write_what_is_recorded_to_other_places(repository: Path) -> None:
+    (repository / "o/.git").mkdir(parents=True)
+    cwd = str(repository)
+    for command in ("git -C o pull .. HEAD", "cd o && git checkout x", "git fetch .. main"):
+        assert prints_recorded(analyse(command, cwd, ""), cwd)
+    for command in ("git -C a checkout .", "cd a && git add known.txt", "git push origin main"):
+        assert not prints_recorded(analyse(command, cwd, ""), cwd)

@@ -73,6 +73,7 @@ REFUSED = {
     "syslog": (103, 116),
     "acct": (163, 89),
     "quotactl": (179, 60),
+    "quotactl_fd": (443, 443),
     "settimeofday": (164, 170),
     "clock_settime": (227, 112),
     "adjtimex": (159, 171),
@@ -168,6 +169,12 @@ FILE_REQUESTS = (
 """FIGETBSZ, FS_IOC_FIEMAP, FS_IOC_GETFLAGS, FS_IOC_FSGETXATTR, FS_IOC_GETVERSION, those for verity,
 the label and the identity: they read. Others change a file that is open for reading, or a folder's
 entries past the checks of Landlock."""
+WATCHES = {
+    "inotify_init": (253, NONE),
+    "inotify_init1": (294, 26),
+    "fanotify_init": (300, 262),
+}
+"""Calls by which one learns what happens to files anywhere, and uses up what a user may watch."""
 MEMORY_FILES = {"memfd_create": (319, 279), "memfd_secret": (447, 447)}
 """Files that no folder holds, so Landlock lets programs in them be executed."""
 
@@ -193,6 +200,8 @@ def build_fence_filter(*, refuse_signals: bool, refuse_truncation: bool) -> byte
     if refuse_signals:
         refused |= SIGNALS
     checks: Checks = {numbers[column]: refuse_others(FIRST) for numbers in ON_PROCESSES.values()}
+    # Programs that follow files look at them again and again instead.
+    checks |= {numbers[column]: (refuse(ENOSYS),) for numbers in WATCHES.values()}
     checks |= {
         SET_PRIORITY[column]: refuse_user(PRIORITY_OF_USER),
         SET_IO_PRIORITY[column]: refuse_user(IO_PRIORITY_OF_USER),

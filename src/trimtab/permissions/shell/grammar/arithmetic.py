@@ -4,7 +4,7 @@ There a value is code: `a[$(rm x)]` as the value of a variable runs `rm` when it
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from trimtab.permissions.shell.grammar.builtins import find_builtin, join
@@ -15,6 +15,8 @@ from trimtab.permissions.shell.grammar.words import UNKNOWN, Argument, Variables
 _COMPARISONS = frozenset(("-eq", "-ne", "-lt", "-le", "-gt", "-ge"))
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _SUBSCRIPT = re.compile(rf"[A-Za-z_]\w*\[[^\]]*{UNKNOWN}")
+_ELEMENT = re.compile(r"(?:-\w*?[vpa])?[A-Za-z_]\w*(?:\[(.*)\]|\+?=(\(.*\[.*))", re.DOTALL)
+"""An element of an array, perhaps behind an option; or a whole array with subscripts."""
 _OPENING = re.compile(r"\w\[")
 _RUNNING = re.compile(r"\$\(|`|\$\{|<\(")
 _TESTS = frozenset(("test", "[", "[["))
@@ -40,6 +42,25 @@ def find_unknown(command: Command, variables: Variables) -> Iterator[str]:
             if word.bare in _COMPARISONS:
                 for operand in (*words[index - 1 : index], *words[index + 1 : index + 2]):
                     yield from _evaluate(operand, variables)
+
+
+def name_evaluated(texts: Iterable[str], variables: Variables) -> set[str]:
+    """Return the names in texts that are arithmetic, and those in the values of such names."""
+    found: set[str] = set()
+    waiting = list(texts)
+    for text in waiting:  # grows on the way
+        for name in set(_NAME.findall(text)) - found:
+            found.add(name)
+            waiting += variables.list_texts(name)
+    return found
+
+
+def find_subscripts(arguments: Sequence[Argument]) -> list[str]:
+    """Return what builtins evaluate in the names they are given: subscripts, all of `let`."""
+    texts = [argument.text for argument in arguments[1:]]
+    if arguments[0].text == "let":
+        return texts
+    return [match[1] or match[2] for text in texts if (match := _ELEMENT.match(text))]
 
 
 def names_unknown(arguments: Sequence[Argument]) -> bool:

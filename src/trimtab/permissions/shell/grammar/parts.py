@@ -14,6 +14,8 @@ from trimtab.permissions.shell.grammar.syntax import (
 _OPERATOR = re.compile(r"(?:(\d+|\{[A-Za-z_]\w*\}))?(&>>|&>|<<<|<<-|<<|<>|<&|>>|>&|>\||<|>)")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?=)")
 _SUBSCRIPT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\[")
+_ELEMENT = re.compile(r"\[(.*?)\]\+?=", re.DOTALL)
+_EVALUATED = re.compile(r"[A-Za-z_]\w*")
 DECLARATIONS = frozenset(("export", "declare", "typeset", "local", "readonly"))
 
 
@@ -65,7 +67,8 @@ class PartReader(Reader):
         value: Word | None
         if self.peek() == "(":
             self.pos += 1
-            self._read_array()
+            options = [word.bare or "" for word in command.words[1:]]
+            self._read_array(keyed=any(re.match("-[A-Za-z]*A", option) for option in options))
             value = None
         else:
             value = self.read_word()
@@ -89,7 +92,8 @@ class PartReader(Reader):
         command.assignments.append(Assignment(name, None))
         return True
 
-    def _read_array(self) -> None:
+    def _read_array(self, *, keyed: bool) -> None:
+        """Read the elements of an array; a `keyed` one has texts for subscripts."""
         while True:
             self._skip_lines()
             if self.peek() == ")":
@@ -97,7 +101,17 @@ class PartReader(Reader):
                 if self.peek() == "#":  # no comment: it goes on as a word
                     raise Unparsable("something follows an array at once")
                 return
-            self._read_plain_word()
+            word = self._read_plain_word()
+            if not keyed:
+                self._note_element(word)
+
+    def _note_element(self, word: Word) -> None:
+        """Note what is evaluated in an element with a subscript: `[x=1]=value`."""
+        text = "".join(piece.text for piece in word.pieces)
+        if text[:1] == "[" and "]" not in text and word.pieces[0].kind == "bare":
+            self.doubt("an array has a subscript of several words")
+        if match := _ELEMENT.match(text):
+            self.script.computed.update(_EVALUATED.findall(match[1]))
 
     def _read_redirect(self, command: Command) -> bool:
         match = _OPERATOR.match(self.text, self.pos)

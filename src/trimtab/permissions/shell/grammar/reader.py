@@ -263,6 +263,8 @@ class Reader(ABC):
         """Read `((…))` or `[…]` from its opening; False, at the same place, if it is none."""
         start, depth = self.pos, 1
         self.pos += 1
+        joint = -1
+        """The end of the last name or expansion: what follows at once is a part of it."""
         while depth:
             if self.pos >= len(self.text):
                 self.pos = start
@@ -276,15 +278,23 @@ class Reader(ABC):
             elif character in "\"'\\":
                 self.doubt("arithmetic contains quotes")
             elif character in "$`":
+                self._note_joint(joint)
                 self._read_operand(character)
+                joint = self.pos
             elif match := _NAME.match(self.text, self.pos - 1):
+                self._note_joint(joint)
                 self.script.computed.add(match[0])
-                self.pos = match.end()
+                joint = self.pos = match.end()
         if opening == "(":
             if self.peek() != ")":
                 raise Unparsable("a part of it may be arithmetic or commands")
             self.pos += 1
         return True
+
+    def _note_joint(self, joint: int) -> None:
+        """Note a name that is put together: `${x}TH`, and `PA$x`."""
+        if joint == self.pos - 1:
+            self.script.hazards.append("arithmetic uses a name that is put together")
 
     def _read_operand(self, character: str) -> None:
         pieces: list[Piece] = []

@@ -29,6 +29,11 @@ _SPECIAL = re.compile(
     r"|SHELLOPTS|IFS|OPT\w+|REPLY|(?:OLD)?PWD|COMP_\w+|READLINE_\w+|COPROC|MAPFILE|_"
 )
 """Variables that the shell itself sets, or that do not keep what they are set to."""
+_SET_UNSEEN = re.compile(
+    r"BASH(?:PID|_REMATCH|_COMMAND|_SUBSHELL|_LINENO|_SOURCE|_ARG\w+)|S?RANDOM|SECONDS|LINENO"
+    r"|EPOCH\w+|HISTCMD|DIRSTACK|GROUPS|FUNCNAME|PIPESTATUS|OPTARG|OPTIND|REPLY|COPROC|MAPFILE|_"
+)
+"""Those of them that commands set without naming them."""
 _NAMED = re.compile(r"[\w.-]+=|-[A-Za-z]")
 """The name of a value, in the same word: `if=`, `--directory=`, `-C`."""
 _CHANGING = frozenset(
@@ -104,7 +109,7 @@ class Variables:
         if given is None:
             found = self._surroundings.get(name)
             return None if found is None else [found, *empty]
-        if name in self._resolving or len(given) > MOST:
+        if name in self._resolving or len(given) > MOST or _SET_UNSEEN.fullmatch(name):
             return None
         self._resolving.add(name)
         try:
@@ -206,6 +211,12 @@ class Variables:
         """Return True if what a piece becomes can only be a number."""
         name = piece.text.removeprefix(DEFAULTED)
         return piece.text in NUMERIC or (name != piece.text and self.is_number(name))
+
+    def list_texts(self, name: str) -> list[str]:
+        """Return what the script says that a variable is, known or in part."""
+        words = [word for word in self._script.values.get(name, ()) if word is not None]
+        parts = ["".join(piece.text for piece in word.pieces) for word in words]
+        return [*parts, *((self.values(name) or ()) if words else ())]
 
     def is_number(self, name: str) -> bool:
         """Return True if a variable can only be a number, or what the script itself says."""

@@ -27,6 +27,7 @@ WINDOW = 12
 """So many words are enough to name a command."""
 _REMOTELY = frozenset(("run", "exec", "ssh", "debug", "shell", "enter"))
 _VERSION = re.compile(r"(?<=[^@/])(?:@|==)[^/]*$")
+_QUOTES = re.compile(r"['\"\\]")
 _PROGRAM = re.compile(r"[\w/+@-](?:[\w./+@^~-]|==)*")
 
 
@@ -92,7 +93,7 @@ def find_named(words: Sequence[str]) -> Iterator[Name]:
     """Yield what an unknown program may start: every word may begin a command line."""
     program = os.path.basename(words[0])
     remote = program in _table().remotes.split()
-    if not remote and _is_described(program):
+    if not remote and is_described(program):
         return
     start = 2 if program in _table().hosts.split() else 1
     given = _find_remote(program, words) if remote else words[start:]
@@ -100,11 +101,18 @@ def find_named(words: Sequence[str]) -> Iterator[Name]:
     for index, word in enumerate(given):
         if _PROGRAM.fullmatch(word):
             yield identify(arguments[index : index + WINDOW])
-        else:  # `--run='rm x'`
-            yield from map(identify, find_carried(word))
+        else:  # `--run='rm x'`, or `'r""m x'`
+            for text in dict.fromkeys((word, _QUOTES.sub("", word))):
+                yield from map(identify, find_carried(text))
 
 
-def _is_described(program: str) -> bool:
+def find_inner(words: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield the rest of a program's words from each that may be the name of another one."""
+    return (words[n:] for n, word in enumerate(words) if n and _PROGRAM.fullmatch(word))
+
+
+def is_described(program: str) -> bool:
+    """Return True for a program of which it is known what it starts."""
     table = find_program(program)
     described = table is not None and not table.partial
     return described or is_carrier(program) or program in SEARCHERS

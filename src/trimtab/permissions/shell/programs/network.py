@@ -69,7 +69,7 @@ _UPLOADS = {
         **dict.fromkeys(("-H", "--header", "--proxy-header", "-w", "--write-out"), _MARKED),
         **dict.fromkeys(("-F", "--form"), _NAMED),
         **dict.fromkeys(("--data-urlencode", "--url-query", "--variable"), _ENCODED),
-        **dict.fromkeys(("-T", "--upload-file"), _WHOLE),
+        **dict.fromkeys(("-T", "--upload-file", "--etag-compare"), _WHOLE),
     },
     "wget": dict.fromkeys(("--post-file", "--body-file", "-i", "--input-file"), _WHOLE),
     "dig": dict.fromkeys(("-f", "-k"), _WHOLE),
@@ -233,6 +233,9 @@ def find_uploads(program: str, reading: Reading, rest: Sequence[Argument]) -> It
         match = _UPLOADS[program][name].match(value.text)
         if match is not None:
             yield Argument(value.text[match.end() :])
+        if name in ("-F", "--form"):  # several files, and those with headers
+            parts = re.split("[=@<,;]", value.text)[1:]
+            yield from (Argument(part) for part in parts if UNKNOWN not in part)
 
 
 def find_sent(program: str, rest: Sequence[Argument]) -> Iterator[Argument]:

@@ -95,12 +95,14 @@ _EXEC = Program(
     strings="-x= --exec=", long="--interactive --autosquash --root --onto=", flags="ipvqf"
 )
 _GIT_FILES = re.compile(
-    r"--(?:contents|file|template|[a-z-]*from-file|ignore-revs-file|exclude-from)(?:=(.*))?",
+    r"--(?:conte\w*|fi(?:le?)?|templ\w*|[a-z-]*from-fi\w*|ignore-revs-\w*|exclude-f\w*)(?:=(.*))?",
     re.DOTALL,
 )
-"""Options of git that name a file to read."""
+"""Options of git that name a file to read, also shortened."""
 _GIT_MESSAGES = frozenset(("commit", "tag", "notes", "merge"))
 """Subcommands of git that take a message from a file."""
+_GIT_REMOTES = frozenset(("fetch", "pull", "push", "ls-remote"))
+"""Subcommands of git that are given another repository, perhaps by its folder."""
 _GIT_FILTERS = frozenset(("hash-object", "interpret-trailers", "mailinfo", "apply", "patch-id"))
 """Subcommands of git whose operands are such files."""
 _UNCERTAIN = "what {} does is not known before it runs"
@@ -269,6 +271,11 @@ def _note_git_files(judge: "Judge", subcommand: str, rest: Sequence[Argument]) -
             judge.note_places([given], reads=True, certain=True)
         elif subcommand in _GIT_MESSAGES and re.fullmatch("-[A-Za-z]*[Ft]", option.text):
             judge.note_places([value], reads=True, certain=True)
+    if subcommand in _GIT_REMOTES:
+        places = [word for word in rest if word.text.startswith(("/", "~/", ".."))]
+        judge.note_places(places, reads=subcommand != "push", certain=True)
+    if any(word.text.startswith("--stdin-p") for word in rest):
+        judge.into.strays = judge.into.strays or "git reads the files that its input names"
     if subcommand in _GIT_FILTERS:
         files = [word for word in rest if word.text[:1] != "-"]
         judge.note_places(files, reads=True, certain=True)
@@ -305,4 +312,5 @@ SEARCHERS: dict[str, Callable[["Judge", Sequence[Argument]], bool]] = {
     "gawk": search_awk,
     "mawk": search_awk,
     "nawk": search_awk,
+    "original-awk": search_awk,
 }

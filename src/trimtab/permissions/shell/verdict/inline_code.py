@@ -3,15 +3,22 @@
 import os
 import re
 from functools import lru_cache
+from itertools import pairwise
 
 import msgspec
 
+from trimtab.permissions.shell.programs.carriers import SHELLS
+from trimtab.permissions.shell.programs.launchers import find_inner, is_described
 from trimtab.permissions.shell.verdict.analysis import Found
 
 INPUT = "<input>"
 """Marks programs that read their code from their input if they have no arguments."""
 
 _FILE_OPTION = re.compile(r"-\w*f|--\w*file=")
+_SCRIPT = re.compile(r"-\w*c\w*")
+_OPTION = re.compile(r"-[cerE]|--(?:eval|exec\w*|command|code|expression)")
+_CODE = re.compile(r"[(;`\n]")
+"""An option behind which an unknown program may take code, and what is in such a text."""
 _LETTERS = re.compile(r"-([A-Za-z0-9]+)")
 """Options of one letter, in one word."""
 
@@ -42,10 +49,28 @@ def runs_inline_code(found: Found) -> bool:
     return any(_starts(word, wanted) for word in words)
 
 
+def starts_inline_code(found: Found) -> bool:
+    """Return True if an unknown program is given code, or the name of what runs code, and code."""
+    if not found.words or is_described(os.path.basename(found.words[0])):
+        return False
+    for words in find_inner(found.words):
+        name = os.path.basename(words[0])
+        inner = Found(identifier=name, read_only=False, base=name, words=tuple(words))
+        if name == "eval" or (name in SHELLS and any(map(_SCRIPT.fullmatch, words))):
+            return True
+        if len(words) > 1 and runs_inline_code(inner):
+            return True
+    return any(
+        _OPTION.fullmatch(word) and _CODE.search(code) for word, code in pairwise(found.words)
+    )
+
+
 def _starts(word: str, wanted: frozenset[str]) -> bool:
     """Compare a word without its value: `--eval=x`, letters as in `-Sc`; or the value: `-f-`."""
     value = _FILE_OPTION.sub("", word)
     if "-" in wanted and (value == "-" or value.startswith(("/dev/stdin", "/dev/fd/", "/proc/"))):
+        return True
+    if value.startswith("data:") or "=data:" in value:
         return True
     if word.partition("=")[0] in wanted or (word[:1] == "-" and word[:2] in wanted):
         return True

@@ -8,7 +8,9 @@ from itertools import pairwise, takewhile
 import msgspec
 
 from trimtab.permissions.shell.grammar.arithmetic import (
+    find_subscripts,
     find_unknown,
+    name_evaluated,
     runs_if_evaluated,
 )
 from trimtab.permissions.shell.grammar.builtins import find_builtin, unwrap
@@ -72,7 +74,6 @@ from trimtab.permissions.shell.verdict.settings import (
 )
 
 DEEPEST = 8
-_EVALUATED_NAME = re.compile(r"[A-Za-z_]\w*")
 _FAR = re.compile(r"(?:/|~|\.\./)\S*$")
 _WRITING = frozenset((">", ">>", ">|", "&>", "&>>", "<>", ">&"))
 _COMPARING = frozenset(("-eq", "-ne", "-lt", "-le", "-gt", "-ge"))
@@ -195,10 +196,8 @@ class Judge:
 
     def _check_computed(self, script: Script, variables: Variables) -> None:
         """In arithmetic a value is code: text from elsewhere must not get there."""
+        self._check_assigned(script.computed, variables)
         for name in script.computed:
-            # Arithmetic may assign, and it cannot be told from here whether it does.
-            if is_hazardous(name, None):
-                self.into.add_hazards(f"arithmetic may set {name}, which decides what runs")
             if not variables.is_number(name):
                 self.into.add_hazards(f"arithmetic evaluates {name}, which is not known")
         if script.substitutes:
@@ -206,7 +205,14 @@ class Judge:
         evaluates = any(c.is_test or find_builtin(c.words)[0] == "let" for c in script.commands)
         if script.computed or script.computes or evaluates:
             for command in script.commands:
-                self._check_evaluated([a for word in command.words for a in variables.expand(word)])
+                given = [a for word in command.words for a in variables.expand(word)]
+                self._check_evaluated(given, variables)
+
+    def _check_assigned(self, texts: Iterable[str], variables: Variables) -> None:
+        """Check texts that are evaluated: they may assign, and it is not looked at whether."""
+        for name in name_evaluated(texts, variables):
+            if is_hazardous(name, None):
+                self.into.add_hazards(f"arithmetic may set {name}, which decides what runs")
 
     def _judge(self, command: Command, variables: Variables) -> None:
         self._effort.spend()
@@ -221,7 +227,8 @@ class Judge:
             self._guess(command, variables)
         builtin = unwrap(arguments)
         if command.is_test or builtin[0].text in (*_BUILTIN_TESTS, *SETTERS, *DECLARATIONS):
-            self._check_evaluated(builtin)
+            self._check_evaluated(builtin, variables)
+            self._check_assigned(find_subscripts(builtin), variables)
         self.into.add_hazards(*find_unknown(command, variables), *find_hidden(command, arguments))
         if builtin[0].text in DECLARATIONS:
             self.into.add_hazards(*find_unknown_elements(builtin, variables))
@@ -301,12 +308,10 @@ class Judge:
             arguments += given
         return arguments
 
-    def _check_evaluated(self, arguments: Sequence[Argument]) -> None:
-        if _COMPARING.intersection(argument.text for argument in arguments):
-            # The operands of such a test are arithmetic, which may assign.
-            for name in {n for a in arguments for n in _EVALUATED_NAME.findall(a.text)}:
-                if is_hazardous(name, None):
-                    self.into.add_hazards(f"a test may set {name}, which decides what runs")
+    def _check_evaluated(self, arguments: Sequence[Argument], variables: Variables) -> None:
+        texts = [argument.text for argument in arguments]
+        if _COMPARING.intersection(texts):  # the operands of such a test are arithmetic
+            self._check_assigned(texts, variables)
         for argument in arguments:
             if runs_if_evaluated(argument.text):
                 self.into.add_hazards("a subscript in quotes runs commands")
@@ -505,6 +510,10 @@ class Judge:
         for argument in arguments:
             if match := _FILE_URL.fullmatch(argument.text):
                 path = re.sub("%([0-9A-Fa-f]{2})", lambda m: chr(int(m[1], 16)), match[1])
+                several = re.search(r"[\[{]", path)
+                self.into.strays = self.into.strays or "an address names several files" * bool(
+                    several
+                )
                 self.note_places([Argument(f"/{path}")], reads=True, certain=True)
             option, _, value = argument.text.partition("=")
             if value[:1] == "/" and _FOLDER.fullmatch(option):

@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 
 from trimtab.permissions.shell.grammar.syntax import Command
 from trimtab.permissions.shell.grammar.words import UNKNOWN, Argument
+from trimtab.permissions.shell.verdict.repositories import starts_programs
 
 MOST = 16
 _TOP = frozenset(
@@ -23,15 +24,10 @@ _NO_PLACES = frozenset(
     ("/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/zero", "/dev/urandom", "/")
 )
 
-_STARTING = re.compile(
-    rb"^\s*(?:\[include|[\w-]+\s*=\s*\"?!|(?:\[[^]]*\]\s*)?(?:fsmonitor|hookspath|sshcommand|askpass|gitproxy|editor"
-    rb"|pager|external|textconv|command|driver|diff|clean|smudge|process|program|helper|cmd|vcs"
-    rb"|uploadpack|receivepack|packobjectshook|alternaterefscommand|update)\s*=(?!\s*(?:true|false"
-    rb"|cat|git-lfs|git lfs|checkout|rebase|merge|none|\"?\"?$)))",
-    re.MULTILINE | re.IGNORECASE,
-)
-"""A setting of git by which it starts a program, or reads more settings."""
-_MAX_CONFIG = 1 << 20
+_JOINTS = re.compile(r"[=,:;@<>{}()\[\]]")
+"""Characters behind which the name of a file may stand in a word."""
+_LETTERS = 8
+"""So many letters of options may stand before a name in the same word."""
 
 
 class Places:
@@ -120,7 +116,7 @@ class Places:
                 if os.path.lexists(f"{path}/HEAD") and os.path.isdir(f"{path}/objects"):
                     return path
                 path = os.path.dirname(path)
-            if path.startswith(top + os.sep) and _starts_programs(path):
+            if path.startswith(top + os.sep) and starts_programs(path):
                 return path
         return ""
 
@@ -140,7 +136,21 @@ class Places:
                 candidates.append(text)
         elif "=" in text and not _URL.match(text):
             candidates.append(text.partition("=")[2])
+        candidates += self._find_links(text)
         return [candidate for candidate in candidates if self._is_path(candidate, certain=certain)]
+
+    def _find_links(self, text: str) -> list[str]:
+        """Return the parts of a word that begin with the name of a link: `-olink`, `x=@a,link`."""
+        parts = _JOINTS.split(text)[1:]
+        if text[:1] == "-" and text[1:2] != "-":
+            parts += [text[start:] for start in range(2, min(len(text), _LETTERS))]
+        tops = ((part, part.partition("/")[0]) for part in parts if UNKNOWN not in part)
+        places = self._now or {self._cwd}
+        return [
+            part
+            for part, top in tops
+            if top and any(os.path.islink(os.path.join(place, top)) for place in places)
+        ]
 
     def _is_path(self, text: str, *, certain: bool) -> bool:
         if not text or text in _NO_PLACES - {"/"} or _URL.match(text):
@@ -188,16 +198,3 @@ def returns(operands: Sequence[Argument], program: str) -> bool:
     if program == "popd":
         return not operands
     return len(operands) == 1 and operands[0].text == "-"
-
-
-def _starts_programs(repository: str) -> bool:
-    """Return True if the settings in the `.git` of a repository make git start programs."""
-    for name in ("config", "config.worktree"):
-        path = f"{repository}/.git/{name}"
-        if not os.path.isfile(path):  # a FIFO would not answer
-            continue
-        with suppress(OSError), open(path, "rb") as file:
-            data = file.read(_MAX_CONFIG + 1)
-            if len(data) > _MAX_CONFIG or _STARTING.search(data.removeprefix(b"\xef\xbb\xbf")):
-                return True
-    return False

@@ -36,8 +36,16 @@ _ASSIGNED = re.compile(r"[A-Za-z_]\w*\+?=")
 _ATTACHED = re.compile(r"^-[A-Za-z]*[vpa](?=[A-Za-z_])")
 """An option with the name of a variable behind it."""
 _EVALUATED = re.compile(r"(?:^|[\s;&|(])([A-Za-z_]\w*)=(?:'([^']*)'|\"([^\"]*)\"|([^\s;&|()'\"]*))")
+_SETS_MORE = re.compile(
+    r"\b(?:read|mapfile|readarray|getopts|printf\s+-|let|declare|typeset|local|export|readonly|unset"
+    r"|for|select|coproc|eval|source|wait)\b|\(\(|\$\[|\$\{\w+:?="
+)
+"""What sets variables in a script in quotes otherwise than by an assignment in front."""
 _NEEDED = re.compile(r"PATH|HOME|GIT_(?:CONFIG|OPTIONAL|PAGER).*")
 """Variables that decide which programs and settings are used by being there."""
+_ALTERING = re.compile(r"-\w*[luc]")
+"""Options of declarations by which a variable does not keep what it is set to."""
+_UNEXPORTING = re.compile(r"-\w*n|\+\w*x")
 _ARRAY_OPTION = re.compile(r"-\w*[aA]")
 _IN_FORMATS = re.compile(r"[^\w*?\[\]{},.~-]")
 """Characters of a format that cannot be in an option with the name of a variable."""
@@ -108,9 +116,9 @@ def note_settings(script: Script) -> Iterator[str]:
         elif name == "unset":
             yield from _note_unset(script, words)
         elif name in DECLARATIONS:
-            _note_declared(
-                script, words, lasts=name in ("export", "readonly") or not command.in_function
-            )
+            lasts = name in ("export", "readonly") or not command.in_function
+            hides = name not in ("export", "readonly")
+            yield from _note_declared(script, words, lasts=lasts, hides=hides)
             hidden = command.words[0].bare != name and not all(map(_is_settled, words))
             if hidden:
                 _unsettle(script)
@@ -218,39 +226,60 @@ def _note_set(script: Script, words: Sequence[Word], name: str) -> None:
             script.assign(match[1], value)
 
 
-def _note_declared(script: Script, words: Sequence[Word], *, lasts: bool) -> None:
-    """Note the variables of a declaration; one in a function is gone behind it."""
+def _note_declared(
+    script: Script, words: Sequence[Word], *, lasts: bool, hides: bool
+) -> Iterator[str]:
+    """Note the variables of a declaration; one in a function is gone behind it.
+
+    There, a new variable `hides` one of the same name, and may leave programs without that.
+    """
+    alters = any(_ALTERING.match(join(word)) for word in words)
+    hides = hides or any(_UNEXPORTING.match(join(word)) for word in words)
+    if not lasts and not all(map(_is_settled, words)):
+        yield UNNAMED
     for word in words:
         match = _SETTING.match(join(word))
         bare = word.pieces[0].text if word.pieces else ""
         if match is None:
             continue
-        if bare.startswith(f"{match[1]}="):
+        if alters:
+            script.assign(match[1], None)
+        elif bare.startswith(f"{match[1]}="):
             value = Piece("bare", bare[len(match[1]) + 1 :])
             script.assign(match[1], Word([value, *word.pieces[1:]]))
         elif match[2]:
             script.assign(match[1], None)
         elif not lasts:
             script.cleared.add(match[1])  # it is another variable of the same name
+        if hides and not match[2]:
+            yield from _find_needed(match[1])
 
 
 def _note_unset(script: Script, words: Sequence[Word]) -> Iterator[str]:
     for word in words:
-        text = join(word)
-        if _NEEDED.fullmatch(text):
-            yield f"without {text} other programs or settings are used"
+        text = join(word).partition("[")[0]
+        yield from _find_needed(text)
         if not _is_named(word):
             yield "a variable that is not known is unset"
             script.clears = True
         script.cleared.add(text)
 
 
+def _find_needed(name: str) -> Iterator[str]:
+    if _NEEDED.fullmatch(name):
+        yield f"without {name} other programs or settings are used"
+
+
 def _note_evaluated(script: Script, words: Sequence[Word]) -> None:
     """Note the variables that a script in quotes sets in the same shell."""
     text = " ".join(map(join, words))
+    if _SETS_MORE.search(text):
+        _unsettle(script)
+        for name in script.computed:
+            script.assign(name, None)
     for match in _EVALUATED.finditer(text):
-        if match[1] in script.values:
-            script.assign(match[1], Word([Piece("quoted", match[2] or match[3] or match[4] or "")]))
+        value = Word([Piece("quoted", match[2] or match[3] or match[4] or "")])
+        script.assign(match[1], value if match[1] in script.values else None)
 
 
 def _join_literal(word: Word) -> str:

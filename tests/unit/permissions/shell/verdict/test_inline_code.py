@@ -3,7 +3,7 @@
 import pytest
 
 from trimtab.permissions.shell.verdict.analysis import Found
-from trimtab.permissions.shell.verdict.inline_code import runs_inline_code
+from trimtab.permissions.shell.verdict.inline_code import runs_inline_code, starts_inline_code
 
 
 @pytest.mark.parametrize(
@@ -60,3 +60,38 @@ def test_a_subcommand_in_the_name_does_not_hide_the_program() -> None:
     words = ("git", "run", "a")
     found = Found(identifier="git run", read_only=False, base="git run", words=words)
     assert not runs_inline_code(found)
+
+
+@pytest.mark.parametrize(
+    ("words", "starts"),
+    [
+        (("frob", "sh", "-c", "x"), True),
+        (("frob", "-q", "/bin/bash", "-ec", "x"), True),
+        (("frob", "python3", "-c", "x"), True),
+        (("frob", "perl", "-ne", "x"), True),
+        (("frob", "eval", "x"), True),
+        (("frob", "-e", 'system("x")'), True),
+        (("frob", "--eval", "a;b"), True),
+        (("frob", "sh", "x.sh"), False),
+        (("frob", "python3", "x.py"), False),
+        (("frob", "-e", "name"), False),
+        (("frob", "-c", "conf/a.toml"), False),
+        (("frob",), False),
+        (("grep", "-e", "(a;b)"), False),
+        ((), False),
+    ],
+)
+def test_an_unknown_program_may_be_given_what_runs_code(
+    words: tuple[str, ...], starts: bool
+) -> None:
+    found = Found(identifier="frob", read_only=False, base="frob", words=words)
+    assert starts_inline_code(found) is starts
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["python3 -i", "python3 -m code", "perl -MPOSIX x", "node --import data:text/x", "gp -q"],
+)
+def test_code_also_comes_by_modules_addresses_and_conversations(line: str) -> None:
+    words = tuple(line.split())
+    assert runs_inline_code(Found(identifier=words[0], read_only=False, base=words[0], words=words))

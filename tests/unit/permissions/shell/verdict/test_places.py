@@ -297,3 +297,16 @@ def test_an_ordinary_repository_below_is_left_alone(tmp_path: Path, settings: st
     (folder / "config").write_text(settings)
     os.mkfifo(folder / "config.worktree")
     assert Places(str(tmp_path), "/home/me").find_repository([Argument("sub")]) == ""
+
+
+def test_the_names_of_links_are_found_within_words(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("/opt")
+    places = Places(str(tmp_path), "")
+    for text, found in (
+        ("-olink", ["link"]),
+        ("-qolink/x", ["link/x"]),
+        ("x=@a,link;b", ["x=@a,link;b", "@a,link;b", "link"]),
+        ("HEAD:link", ["HEAD:link", "link"]),
+        ("-oline", []),
+    ):
+        assert places.paths_in(Argument(text)) == found

@@ -55,7 +55,7 @@ def test_what_is_unset_by_a_name_that_is_not_known_may_be_any_variable() -> None
         ("x=1; eval x=2", "x", 2),
         ("x=1; eval 'y=3; x=2'", "x", 2),
         ("x=1; trap 'x=\"2\"' EXIT", "x", 2),
-        ("eval x=2", "x", 0),
+        ("eval x=2", "x", 1),
         ("read x", "x", 1),
         ("printf -vx %s a", "x", 1),
         ("let x=1", "x", 1),
@@ -225,3 +225,75 @@ def test_a_variable_that_is_set_in_disguise_is_not_known() -> None:
 def test_what_only_looks_like_setting_a_variable_is_not_asked_about(text: str) -> None:
     """`printf '%s\\n' "$PATH"` was, because PATH decides what runs."""
     assert decide_shell(text, POLICY).verdict == "allow"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "f() { local PATH; ls; }; f",
+        "f() { declare -x PATH; ls; }; f",
+        "f() { local x=PATH; local $x; ls; }; f",
+        "f() { eval 'local PATH'; ls; }; f",
+        "unset 'PATH[0]'; ls",
+        "export -n GIT_CONFIG_COUNT; ls",
+        "declare +x HOME; ls",
+    ],
+)
+def test_what_decides_is_not_hidden_or_taken_away_in_part(text: str) -> None:
+    """Without a PATH, `./ls` ran under a rule for `ls`."""
+    assert decide_shell(text, LISTING).verdict == "ask"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x='PATH=1'; (( x )); ls",
+        "x=PATH=1; y=x; echo $(( y + 0 )); ls",
+        "y=TH=1; x=PA$y; (( x )); ls",
+        "x=PA; (( ${x}TH = 1 )); ls",
+        "for x in PATH=1; do (( x )); done; ls",
+        "x='PATH=1'; let y=x; ls",
+        "x='PATH=1'; [[ x -eq 1 ]]; ls",
+        "x='PATH=1'; echo ${a[x]}; ls",
+        "let y=PATH=1; ls",
+        "a=([PATH=1]=2); ls",
+        "a=( [ PATH = 1 ]=2 ); ls",
+        "declare a[PATH=1]=2; ls",
+        "declare -a 'a=([PATH=1]=2)'; ls",
+        "[ -v 'a[PATH=1]' ]; ls",
+        "printf -v'a[PATH=1]' x; ls",
+        "eval 'x=PATH=1'; (( x )); ls",
+        "eval 'read x' <<< PATH=1; (( x )); ls",
+    ],
+)
+def test_arithmetic_sets_what_decides_by_way_of_values_and_subscripts(text: str) -> None:
+    """The folder `1` had an `ls`, which ran under a rule for `ls`."""
+    assert decide_shell(text, LISTING).verdict == "ask"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "f() { local x y=1; echo $x; }; f",
+        "declare -A m=([PATH]=a [HOME]=b); echo ${#m[@]}",
+        "i=0; a=([i]=x [i+1]=y); echo $((i + 10#$i)) ${a[i]}",
+        "x='1 + 2'; echo $((x))",
+    ],
+)
+def test_what_only_looks_like_such_arithmetic_is_not_asked_about(text: str) -> None:
+    assert decide_shell(text, POLICY).verdict == "allow"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "declare -l x=RM; $x a",
+        "typeset -u x=a; cat $x",
+        "REPLY=a; read < f; cat $REPLY",
+        "MAPFILE=a; mapfile < f; cat $MAPFILE",
+        "BASH_REMATCH=a; [[ b =~ . ]]; cat $BASH_REMATCH",
+        "OPTARG=a; getopts x: y; cat $OPTARG",
+    ],
+)
+def test_a_value_is_not_known_that_the_shell_changes_unseen(text: str) -> None:
+    assert "/srv/project/a" not in analyse(text, "/srv/project").reads

@@ -1,0 +1,103 @@
+"""Repositories among the files of the workspace, whose settings and hooks make git start programs.
+
+A clone cannot bring them along, but an archive can.
+"""
+
+import os
+import re
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+
+MAX_ENTRIES = 500_000
+MAX_SECONDS = 2.0
+_MAX_CONFIG = 1 << 20
+_HARMLESS = rb"""(?!\s*(?:(?:true|false|cat|checkout|rebase|merge|none|less|vim?|nano
+    |git[- ]lfs[ ][\w %.-]*|\"\")?[ \t\r]*(?:[\#;].*)?$))"""
+_STARTING = re.compile(
+    rb"""^\s*(?:\[include|[\w-]+\s*=\s*\"?!|(?:\[[^]]*\]\s*)?(?:fsmonitor|hookspath|sshcommand
+    |askpass|gitproxy|editor|pager|external|textconv|command|driver|diff|clean|smudge|process
+    |program|helper|cmd|vcs|uploadpack|receivepack|packobjectshook|alternaterefscommand|update)
+    \s*="""
+    + _HARMLESS
+    + rb")",
+    re.MULTILINE | re.IGNORECASE | re.VERBOSE,
+)
+"""A setting of git by which it starts a program, or reads more settings."""
+_LOOKED_AT = re.compile(
+    rb"""^\s*(?:\[include|(?:\[[^]]*\]\s*)?(?:fsmonitor|hookspath|clean|smudge|process)\s*="""
+    + _HARMLESS
+    + rb")",
+    re.MULTILINE | re.IGNORECASE | re.VERBOSE,
+)
+"""One that counts even if git only looks whether files of a repository have changed."""
+_HOOKS_PATH = re.compile(
+    rb"^\s*(?:\[[^]]*\]\s*)?hookspath\s*=\s*\"?([^\"\r\n]*)", re.MULTILINE | re.IGNORECASE
+)
+_LOOKING_HOOK = "post-index-change"
+
+
+def starts_programs(folder: str) -> bool:
+    """Return True if the settings or hooks of a repository make git start programs."""
+    git = _find_git(folder)
+    if any(_STARTING.search(settings) for settings in _read_settings(git)):
+        return True
+    with suppress(OSError), os.scandir(f"{git}/hooks") as hooks:
+        return any(not hook.name.endswith(".sample") for hook in hooks)
+    return False
+
+
+def find_starting(top: str) -> str | None:
+    """Return a repository below a folder by which git starts programs when it looks for changes.
+
+    Empty if there is none, None if the folder is too large to be searched.
+    """
+    deadline, count, folders = time.monotonic() + MAX_SECONDS, 0, [top]
+    while folders:
+        folder = folders.pop()
+        if count > MAX_ENTRIES or time.monotonic() > deadline:
+            return None
+        with suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                count += 1
+                if entry.name == ".git":
+                    if folder != top and _starts_when_looked_at(folder):
+                        return folder
+                elif entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+    return ""
+
+
+def _starts_when_looked_at(folder: str) -> bool:
+    git = _find_git(folder)
+    if os.path.lexists(f"{git}/hooks/{_LOOKING_HOOK}"):
+        return True
+    for settings in _read_settings(git):
+        for match in _LOOKED_AT.finditer(settings):
+            if b"hookspath" not in match[0].lower():
+                return True
+        for named in _HOOKS_PATH.findall(settings):
+            place = os.path.expanduser(os.fsdecode(named.strip()))
+            if os.path.lexists(os.path.join(folder, place, _LOOKING_HOOK)):
+                return True
+    return False
+
+
+def _find_git(folder: str) -> str:
+    """Return the folder of a repository's data; a worktree or submodule only names it."""
+    marker = f"{folder}/.git"
+    if os.path.isfile(marker):
+        with suppress(OSError), open(marker, encoding="utf-8", errors="surrogateescape") as file:
+            return os.path.join(folder, file.readline(4096).removeprefix("gitdir:").strip())
+    return marker
+
+
+def _read_settings(git: str) -> Iterator[bytes]:
+    """Yield the settings of a repository; what is too long counts as starting programs."""
+    for name in ("config", "config.worktree"):
+        path = f"{git}/{name}"
+        if not os.path.isfile(path):  # a FIFO would not answer
+            continue
+        with suppress(OSError), open(path, "rb") as file:
+            data = file.read(_MAX_CONFIG + 1)
+            yield b"[include" if len(data) > _MAX_CONFIG else data.removeprefix(b"\xef\xbb\xbf")

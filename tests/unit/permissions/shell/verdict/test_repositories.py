@@ -1,0 +1,78 @@
+"""Repositories below, by which git starts programs."""
+
+import os
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from permissionkit import POLICY, rules
+from trimtab.contracts.permission import Policy
+from trimtab.permissions.decide_shell import decide_shell
+from trimtab.permissions.shell.verdict.repositories import find_starting, starts_programs
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> Policy:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "deep/sub/.git/hooks").mkdir(parents=True)
+    cwd = str(tmp_path)
+    return msgspec.structs.replace(POLICY, cwd=cwd, roots=(cwd,), allow=rules("shell(git:*)"))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        "[core]\n\tfsmonitor = ../evil\n",
+        "[core]fsmonitor=../evil",
+        '[filter "x"]\n\tclean = cat | ./evil\n',
+        '[filter "x"]\n\tprocess = true && ./evil\n',
+        '[filter "x"]\n\tclean = git-lfs clean; ./evil\n'.replace(";", " |"),
+        "\ufeff[include]\n\tpath = ../more\n",
+        "# \n" * 600_000,
+    ],
+)
+def test_git_starts_what_a_repository_below_says_when_it_looks_for_changes(
+    policy: Policy, settings: str
+) -> None:
+    """`git add .` ran a program of a repository that an archive had brought along."""
+    sub = Path(policy.cwd) / "deep/sub"
+    for command in ("git add .", "git commit -am x", "git stash", "git add a && git status"):
+        assert decide_shell(command, policy).verdict == "allow"
+        (sub / ".git/config").write_text(settings)
+        assert find_starting(policy.cwd) == str(sub)
+        assert starts_programs(str(sub))
+        assert decide_shell(command, policy).verdict == "ask"
+        assert decide_shell("git status", policy).harmless
+        (sub / ".git/config").write_text("[core]\n\tbare = false\n")
+
+
+def test_hooks_and_data_in_other_places_count(policy: Policy) -> None:
+    sub = Path(policy.cwd) / "deep/sub"
+    assert not starts_programs(str(sub))
+    (sub / ".git/hooks/pre-commit.sample").touch()
+    assert not starts_programs(str(sub))
+    (sub / ".git/hooks/pre-commit").touch()
+    assert starts_programs(str(sub))
+    assert decide_shell("git -C deep/sub commit -m x", policy).verdict == "ask"
+    assert find_starting(policy.cwd) == ""  # it runs for a commit there only
+    (sub / ".git/hooks/post-index-change").touch()
+    assert find_starting(policy.cwd) == str(sub)
+    os.rename(sub / ".git", Path(policy.cwd) / ".git/data")
+    (sub / ".git").write_text("gitdir: ../../.git/data\n")
+    assert find_starting(policy.cwd) == str(sub)
+    assert starts_programs(str(sub))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        "[core]\n\thooksPath = .husky\n\teditor = vim\n\tpager = less ; mine\n",
+        '[filter "lfs"]\n\tclean = git-lfs clean -- %f\n\tprocess = git-lfs filter-process\n',
+        "[core]\n\tfsmonitor = false # slow\n",
+    ],
+)
+def test_ordinary_repositories_below_are_left_alone(policy: Policy, settings: str) -> None:
+    (Path(policy.cwd) / "deep/sub/.git/config").write_text(settings)
+    assert find_starting(policy.cwd) == ""
+    assert decide_shell("git add .", policy).verdict == "allow"
