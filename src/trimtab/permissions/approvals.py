@@ -148,7 +148,7 @@ def _open(folders: Sequence[str], policy: Policy | None) -> Policy | None:
 
 def _find_folders(analysis: "Analysis", policy: Policy) -> list[str]:
     """Return the folders to offer, if to allow them answers all questions about reading."""
-    from trimtab.permissions.decide_shell import find_outside, find_places_elsewhere
+    from trimtab.permissions.places_elsewhere import find_outside, find_places_elsewhere
     from trimtab.permissions.read_folders import offer_folders
 
     named = [*analysis.reads, *(analysis.given if policy.confined else ())]
@@ -182,7 +182,7 @@ def _generalise_programs(analysis: "Analysis", policy: Policy | None) -> JsonObj
 
 def _needs_more_than_rules(analysis: "Analysis", policy: Policy) -> bool:
     """Return True if files elsewhere are worked on for which no lasting answer is offered."""
-    from trimtab.permissions.decide_shell import find_places_elsewhere
+    from trimtab.permissions.places_elsewhere import find_places_elsewhere
     from trimtab.permissions.read_folders import find_folder, find_granted
 
     return any(

@@ -1,33 +1,26 @@
 """The decision about a shell command."""
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from glob import iglob
-from itertools import islice
 
 from trimtab.contracts.permission import Decision, Policy, Rule
 from trimtab.permissions.agent_folders import is_guarded
 from trimtab.permissions.assess import read_script
 from trimtab.permissions.denied_files import denies_some_reads, search
 from trimtab.permissions.fetches import find_fetch_rules
-from trimtab.permissions.file_commands import (
-    COMMANDS,
-    changes_named_files,
-    find_copied,
-    is_named,
-    works_on_files,
-)
+from trimtab.permissions.file_commands import COMMANDS, changes_named_files
 from trimtab.permissions.paths import (
-    PUBLIC,
     is_in_home,
     is_inside,
     is_own_file,
     is_pipe,
     refuse_special,
 )
+from trimtab.permissions.patterns import MAX_FILES, find_files, matches_hidden
+from trimtab.permissions.places_elsewhere import TERMINALS, find_outside, find_places_elsewhere
 from trimtab.permissions.plain import find_plain_programs
-from trimtab.permissions.read_folders import find_granted, is_secret
+from trimtab.permissions.read_folders import find_granted
+from trimtab.permissions.recoverable import REGENERATED
 from trimtab.permissions.rules import (
     covers,
     find_spots,
@@ -53,8 +46,6 @@ from trimtab.permissions.tracked_files import (
 from trimtab.permissions.urls import may_match
 from trimtab.permissions.work_folders import offer_work_folders
 
-MAX_FILES = 1000
-"""The number of files of a pattern that are judged by name; the fence holds for the others."""
 _LOCAL = frozenset((*COMMANDS, "sed", "gsed", "awk", "gawk", "ln", "tee", "echo", "printf"))
 """Programs that never connect to anything."""
 _RECORDED = frozenset(
@@ -67,7 +58,6 @@ _RECORDED = frozenset(
     )
 )
 """The commands of git that change the files they name only to what git has recorded."""
-_TTY = ("/dev/tty", "/dev/null", "/dev/stdout", "/dev/stderr")
 
 
 def decide_shell(text: str, policy: Policy, shell: str = "bash") -> Decision:
@@ -101,29 +91,6 @@ def _deny(analysis: Analysis, policy: Policy) -> Decision | None:
     return None
 
 
-def find_files(path: str, *, hidden: bool) -> list[str]:
-    """Return a path, and the files there are if it is a pattern, up to a limit."""
-    if not any(character in path for character in "*?["):
-        return [path]
-    # Python knows neither `[^a]` nor `[[:alpha:]]`.
-    pattern = re.sub(r"\[[!^]?\]?(?:\[[:.=].*?[:.=]\]|[^\]])*\]", _widen, path)
-    if hidden:  # with the same settings, capital letters may not matter
-        pattern = re.sub(
-            r"(?<!\[)[A-Za-z](?![^\[]*\])", lambda m: f"[{m[0].swapcase()}{m[0]}]", pattern
-        )
-    return [path, *islice(iglob(pattern, include_hidden=hidden, recursive=hidden), MAX_FILES)]
-
-
-def _widen(match: re.Match[str]) -> str:
-    """Return what Python can match instead of a set of characters: the same, or any of them."""
-    return "?" if re.search(r"\[[:.=]", match[0][1:]) else match[0].replace("[^", "[!", 1)
-
-
-def _matches_hidden(analysis: Analysis) -> bool:
-    """Return True if a script may have patterns match names that begin with a dot."""
-    return any(found.base in ("shopt", "set") for found in analysis.commands)
-
-
 class _Places:
     """The paths of a command, each looked up once for all rules."""
 
@@ -133,7 +100,7 @@ class _Places:
         self._written = (*targets, *analysis.touched, *analysis.deleted)
         read = (*analysis.reads, *analysis.scripts, *find_recorded(analysis, cwd))
         self._read = (*read, *self._written)
-        self._hidden = _matches_hidden(analysis)
+        self._hidden = matches_hidden(analysis)
         self._spots: dict[str, list[frozenset[str]]] = {}
 
     def find(self, rule: Rule) -> str | None:
@@ -177,7 +144,7 @@ def _find_match(rule: Rule, analysis: Analysis, places: _Places) -> str | None:
 def _refuse(analysis: Analysis, policy: Policy) -> Decision | None:
     """Places where nothing is written, whatever is allowed."""
     for path in analysis.targets:
-        if path is None or path in _TTY:
+        if path is None or path in TERMINALS:
             continue
         if is_in_home(path, policy.homes, policy.session_folder):
             reason = f"{path} is the agent's own; commands never write there."
@@ -360,7 +327,9 @@ def _ask_about_repositories(analysis: Analysis, policy: Policy) -> Decision | No
     if not any(f.base.startswith("git ") and not f.read_only for f in analysis.commands):
         return None
     top = find_root(policy.cwd) or policy.cwd
-    below = find_starting(top)
+    words = [word for found in analysis.commands for word in found.words]
+    generated = any(part in REGENERATED for word in words for part in word.split(os.sep))
+    below = find_starting(top, () if generated else REGENERATED)
     if below:
         reason = f"The settings of {below} make git start programs."
         return Decision(verdict="ask", reason=reason)
@@ -437,7 +406,7 @@ def _judge_targets(analysis: Analysis, policy: Policy) -> Decision | None:
 
 def _expand(analysis: Analysis, paths: Iterable[str]) -> Iterator[str]:
     """Yield paths, and the files there are for patterns among them."""
-    hidden = _matches_hidden(analysis)
+    hidden = matches_hidden(analysis)
     for path in paths:
         yield from find_files(path, hidden=hidden)
 
@@ -482,7 +451,7 @@ def _find_stray(analysis: Analysis, policy: Policy) -> str:
     """Return why a command may read files that were not judged, or an empty text."""
     if policy.allow_all_paths or analysis.strays:
         return "" if policy.allow_all_paths else analysis.strays
-    hidden = _matches_hidden(analysis)
+    hidden = matches_hidden(analysis)
     patterns = (path for path in analysis.reads if len(find_files(path, hidden=hidden)) > MAX_FILES)
     return next((f"{path} matches too many files" for path in patterns), "")
 
@@ -507,54 +476,6 @@ def _find_places_without_rule(analysis: Analysis, policy: Policy) -> Iterator[st
     for path, copied in find_places_elsewhere(analysis, policy):
         if not (copied and find_granted((path,), policy)):
             yield path
-
-
-def find_places_elsewhere(analysis: Analysis, policy: Policy) -> Iterator[tuple[str, bool]]:
-    """Yield what programs that only work on files are given elsewhere, and if that is copied.
-
-    A rule for such a program reaches no further than --allow-all-tools.
-    """
-    working = list(filter(works_on_files, analysis.commands))
-    if policy.allow_all_paths or not working:
-        return
-    sources = find_copied(working, analysis.touched)
-    alone = all(found.read_only or works_on_files(found) for found in analysis.commands)
-    roots = policy.roots
-    if any(found.base.startswith("git ") for found in working):
-        own = find_root(policy.cwd) or policy.cwd
-        roots = (*roots, own, *_find_new_checkouts(analysis, os.path.dirname(own)))
-    hidden = _matches_hidden(analysis)
-    for pattern in analysis.touched:
-        copied = pattern in sources
-        inside = (*roots, *policy.readable, *PUBLIC) if copied else roots
-        for path in find_files(pattern, hidden=hidden):
-            named = alone or is_secret(path) or is_named(pattern, working)
-            if named and not (is_inside(path, inside) or path in _TTY or _may_write(path, policy)):
-                yield path, copied
-
-
-def _find_new_checkouts(analysis: Analysis, beside: str) -> Iterator[str]:
-    """Yield the new folders beside the repository in which `git worktree` puts what it holds."""
-    makers = [found for found in analysis.commands if found.base == "git worktree"]
-    for path in analysis.touched if makers else ():
-        real = os.path.realpath(path)
-        if os.path.dirname(real) == beside and not os.path.lexists(path) and is_named(path, makers):
-            yield real
-
-
-def _may_write(path: str, policy: Policy) -> bool:
-    """Return True if a rule that names places allows to write a path."""
-    named = (rule for rule in policy.allow if rule.argument)
-    return any(matches_path(rule, "write", path, policy.cwd) for rule in named)
-
-
-def find_outside(analysis: Analysis, named: Iterable[str], policy: Policy) -> Iterator[str]:
-    """Yield the paths that a command names and that nothing allows to be read."""
-    hidden, inside = _matches_hidden(analysis), (*policy.roots, *policy.readable, *PUBLIC)
-    for pattern in named:
-        for path in find_files(pattern, hidden=hidden):
-            if not is_inside(path, inside) and not find_granted((path,), policy):
-                yield path
 
 
 def _judge_granted(analysis: Analysis, policy: Policy, text: str) -> Decision | None:

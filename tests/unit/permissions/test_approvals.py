@@ -44,7 +44,9 @@ def test_a_person_is_told_what_else_a_rule_covers() -> None:
 
 
 def offer(command: str, policy: Policy | None = None) -> list[str]:
-    approval = generalise(Access(kind="shell", target=command), analyse(command, "/work"), policy)
+    approval = generalise(
+        Access(kind="shell", target=command), analyse(command, POLICY.cwd), policy
+    )
     return [str(rule) for rule in to_rules(approval, "location")]
 
 

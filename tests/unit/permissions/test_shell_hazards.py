@@ -8,7 +8,8 @@ import pytest
 
 from permissionkit import POLICY, read_cases, rules
 from trimtab.contracts.permission import Policy
-from trimtab.permissions.decide_shell import MAX_FILES, decide_shell
+from trimtab.permissions.decide_shell import decide_shell
+from trimtab.permissions.patterns import MAX_FILES
 from trimtab.permissions.shell.verdict.analyse import analyse
 
 EVERYTHING = msgspec.structs.replace(

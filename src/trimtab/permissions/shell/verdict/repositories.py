@@ -6,11 +6,16 @@ A clone cannot bring them along, but an archive can.
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import suppress
 
-MAX_ENTRIES = 500_000
-MAX_SECONDS = 2.0
+import msgspec
+
+MAX_FOLDERS = 200_000
+MAX_SECONDS = 1.0
+_MAX_INDEX = 1 << 28
+_LINK = b"\x00\x00\xe0\x00"
+"""The mode of a commit of another repository, in git's index."""
 _MAX_CONFIG = 1 << 20
 _HARMLESS = rb"""(?!\s*(?:(?:true|false|cat|checkout|rebase|merge|none|less|vim?|nano
     |git[- ]lfs[ ][\w %.-]*|\"\")?[ \t\r]*(?:[\#;].*)?$))"""
@@ -47,25 +52,78 @@ def starts_programs(folder: str) -> bool:
     return False
 
 
-def find_starting(top: str) -> str | None:
+class _Listing(msgspec.Struct, frozen=True):
+    """The folders in a folder, and whether it is a repository, as of its last change."""
+
+    changed: tuple[int, ...]
+    names: tuple[str, ...] = ()
+    is_repository: bool = False
+
+
+_listings: dict[str, _Listing] = {}
+"""The known folders; one that has not changed since is not read again."""
+
+
+def find_starting(top: str, skipped: Container[str] = ()) -> str | None:
     """Return a repository below a folder by which git starts programs when it looks for changes.
 
-    Empty if there is none, None if the folder is too large to be searched.
+    Folders with `skipped` names are left out, unless git's index names other repositories. Empty
+    if there is none, None if the folder is too large to be searched.
     """
+    if holds_links(top):
+        skipped = ()
     deadline, count, folders = time.monotonic() + MAX_SECONDS, 0, [top]
     while folders:
         folder = folders.pop()
-        if count > MAX_ENTRIES or time.monotonic() > deadline:
+        count += 1
+        if count > MAX_FOLDERS or time.monotonic() > deadline:
             return None
-        with suppress(OSError), os.scandir(folder) as entries:
-            for entry in entries:
-                count += 1
-                if entry.name == ".git":
-                    if folder != top and _starts_when_looked_at(folder):
-                        return folder
-                elif entry.is_dir(follow_symlinks=False):
-                    folders.append(entry.path)
+        listing = _list(folder)
+        if listing.is_repository and folder != top and _starts_when_looked_at(folder):
+            return folder
+        folders += [f"{folder}/{name}" for name in listing.names if name not in skipped]
     return ""
+
+
+def holds_links(top: str) -> bool:
+    """Return True if the index of a repository may name commits of other repositories."""
+    git = _find_git(top)
+    shared = [name for name in _list_names(git) if name.startswith("sharedindex.")]
+    for path in (f"{git}/{name}" for name in ("index", *shared)):
+        with suppress(OSError), open(path, "rb") as file:
+            data = file.read(_MAX_INDEX)
+            if _LINK in data or len(data) == _MAX_INDEX:
+                return True
+    return False
+
+
+def _list(folder: str) -> _Listing:
+    try:
+        about = os.lstat(folder)
+        changed = about.st_dev, about.st_ino, about.st_ctime_ns
+        known = _listings.get(folder)
+        if known is not None and known.changed == changed:
+            return known
+        with os.scandir(folder) as entries:
+            names = tuple(e.name for e in entries if e.name == ".git" or _is_folder(e))
+    except OSError:  # gone, or not ours to read
+        return _Listing(())
+    if len(_listings) > MAX_FOLDERS:
+        _listings.clear()
+    below = tuple(name for name in names if name != ".git")
+    listing = _listings[folder] = _Listing(changed, below, len(below) < len(names))
+    return listing
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    return entry.is_dir(follow_symlinks=False)
+
+
+def _list_names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
 
 
 def _starts_when_looked_at(folder: str) -> bool:

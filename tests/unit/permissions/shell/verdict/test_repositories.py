@@ -6,10 +6,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from gitkit import git, make_repository
 from permissionkit import POLICY, rules
 from trimtab.contracts.permission import Policy
 from trimtab.permissions.decide_shell import decide_shell
-from trimtab.permissions.shell.verdict.repositories import find_starting, starts_programs
+from trimtab.permissions.shell.verdict.repositories import (
+    find_starting,
+    holds_links,
+    starts_programs,
+)
 
 
 @pytest.fixture
@@ -76,3 +81,31 @@ def test_ordinary_repositories_below_are_left_alone(policy: Policy, settings: st
     (Path(policy.cwd) / "deep/sub/.git/config").write_text(settings)
     assert find_starting(policy.cwd) == ""
     assert decide_shell("git add .", policy).verdict == "allow"
+
+
+def test_generated_folders_are_searched_only_if_git_may_look_there(policy: Policy) -> None:
+    inner = Path(policy.cwd) / "node_modules/x/.git"
+    inner.mkdir(parents=True)
+    (inner / "config").write_text("[core]\n\tfsmonitor = ../evil\n")
+    assert find_starting(policy.cwd) == str(inner.parent)
+    assert find_starting(policy.cwd, ("node_modules",)) == ""
+    assert decide_shell("git add .", policy).verdict == "allow"
+    assert decide_shell("git add -f node_modules/x && git status", policy).verdict == "ask"
+    (Path(policy.cwd) / ".git/index").write_bytes(b"DIRC" + b"\0\0\xe0\0" + b"x" * 40)
+    assert holds_links(policy.cwd)
+    assert decide_shell("git add .", policy).verdict == "ask"
+
+
+@pytest.mark.needs("git")
+def test_the_index_tells_of_other_repositories(tmp_path: Path) -> None:
+    for folder in (tmp_path, tmp_path / "sub"):
+        folder.mkdir(exist_ok=True)
+        make_repository(folder)
+        (folder / "a").write_text("a")
+        git(folder, "add", "a")
+        git(folder, "commit", "-q", "-m", "one")
+    assert not holds_links(str(tmp_path))
+    git(tmp_path, "add", "sub")
+    assert holds_links(str(tmp_path))
+    git(tmp_path, "update-index", "--split-index")
+    assert holds_links(str(tmp_path))
