@@ -76,6 +76,9 @@ def parse_rule(text: str, source: str = "flag") -> Rule:
             raise UsageError(f"The permission rule {text!r} is wrong: {problem}.")
         if _covers_all(_ALIASES.get(kind, kind), argument):
             argument = None
+        elif kind != "bash":
+            # What stands in the parentheses is a path or an address, which other tools reach, too.
+            kind = _ALIASES.get(kind, kind)
     return Rule(kind, argument, source)
 
 
