@@ -44,6 +44,7 @@ from trimtab.permissions.shell.programs.network import ADDRESSED, find_hosts
 from trimtab.permissions.shell.verdict.analysis import Analysis, Found
 from trimtab.permissions.shell.verdict.inline_code import runs_inline_code
 from trimtab.permissions.tracked_files import find_recorded, is_tracked, prints_recorded
+from trimtab.permissions.unnamed_writes import ask_about_unnamed
 from trimtab.permissions.urls import may_match
 
 MAX_FILES = 1000
@@ -72,7 +73,7 @@ def judge_analysis(analysis: Analysis, policy: Policy, text: str = "") -> Decisi
     """The steps in order; the first that has something to say decides."""
     steps = (
         *(_deny, _refuse, _ask_by_rule, _ask_if_hidden),
-        *(_ask_about_hosts, _ask_about_ruin, _ask_about_tracked),
+        *(_ask_about_hosts, _ask_about_ruin, _ask_about_tracked, ask_about_unnamed),
     )
     for step in steps:
         if decision := step(analysis, policy):

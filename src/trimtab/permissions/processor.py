@@ -276,7 +276,7 @@ class Permissions(Processor):
 
         Returns why that is not possible, or an empty text.
         """
-        if not any(rule.kind == "read" and rule.argument for rule in self.policy.deny):
+        if not any(rule.kind in ("read", "write") and rule.argument for rule in self.policy.deny):
             return ""
         return self.fence.shield(self.policy) if self.fence else "no shield was set up"
 
@@ -333,10 +333,10 @@ class Permissions(Processor):
             return Decision(verdict="ask", reason="A preToolUse hook wants to be asked about it.")
         if pending.hook_verdict != "allow" or decision.verdict != "ask":
             return decision
-        from trimtab.permissions.decide import decide
+        from trimtab.permissions.decide import complete, decide
 
         generous = msgspec.structs.replace(
-            self.policy,
+            complete(self.policy, access, self.fence),
             allow_all_tools=True,
             allow_all_paths=True,
             allow_all_urls=True,
@@ -401,9 +401,9 @@ class Permissions(Processor):
     def _decide(
         self, access: Access, tool: str, granted: tuple[Rule, ...] = (), real: str | None = None
     ) -> Decision:
-        from trimtab.permissions.decide import decide
+        from trimtab.permissions.decide import complete, decide
 
-        policy = self.policy
+        policy = complete(self.policy, access, self.fence)
         if granted:
             policy = msgspec.structs.replace(policy, allow=(*policy.allow, *granted))
         for rule in self.policy.deny:
@@ -433,7 +433,8 @@ class Permissions(Processor):
     ) -> ToolResult:
         request = self._build_request(access, pending)
         request_id = self._announce(run, request, settled=True)
-        rules = [_describe(decision.rule)] if decision.rule else []
+        rule = decision.rule
+        rules = [{"kind": rule.kind, "argument": rule.argument}] if rule else []
         result: JsonObject = {"kind": "denied-by-rules", "rules": rules}
         if decision.rule and decision.rule.root:
             kind, message = "denied-by-content-exclusion-policy", decision.reason
@@ -593,7 +594,3 @@ def _without_fence(decision: Decision, problem: str) -> Decision:
         return msgspec.structs.replace(decision, harmless=False, plain=None)
     reason = f"It seems to only read, but nothing can hold it to that: {problem}."
     return Decision(verdict="ask", reason=reason)
-
-
-def _describe(rule: Rule) -> JsonObject:
-    return {"kind": rule.kind, "argument": rule.argument}
