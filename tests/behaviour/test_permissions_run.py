@@ -265,3 +265,20 @@ async def test_a_program_brings_its_own_assessor(tmp_path: Path) -> None:
     (request,) = person.requests
     assert request["commands"] == [{"identifier": "ls", "readOnly": False}]
     assert request["canOfferSessionApproval"] is False
+
+
+@pytest.mark.parametrize(
+    ("rule", "advice"),
+    [
+        ("veiw", "did you mean view"),
+        ("store_memory(x)", "write store_memory"),
+        ("task(x)", "write task"),
+    ],
+)
+async def test_a_rule_for_a_tool_that_would_cover_nothing_ends_the_run(
+    rule: str, advice: str
+) -> None:
+    played = await play(["x"], "go", permissions=PermissionOptions(deny=(rule,)))
+    (error,) = played.of("session.error")
+    assert advice in error.message
+    assert not played.requests

@@ -215,6 +215,9 @@ class World:
         changed = {path for path, _ in self.before.items() ^ self._fingerprint().items()}
         if "written" in wanted:
             yield from (Effect("written", path) for path in changed)
+        if "changed" in wanted:
+            kept = (f"{self.work}/src", f"{self.work}/gone")
+            yield from (Effect("changed", path) for path in changed if path.startswith(kept))
         if "outside" in wanted:
             elsewhere = (path for path in changed if not path.startswith(f"{self.work}/"))
             yield from (Effect("outside", path) for path in elsewhere)

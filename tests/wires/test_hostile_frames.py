@@ -107,3 +107,44 @@ def test_a_response_that_was_cancelled_is_not_an_answer(event: str) -> None:
     response = {"id": "r", "status": "cancelled", "output": []}
     with pytest.raises(ModelError, match="cancelled"):
         reader.feed(json.dumps({"type": event, "response": response}).encode())
+
+
+STREAMS = {
+    "openai-chat": (
+        '{"id":%(id)s,"model":%(model)s,"choices":[{"index":0,"delta":{"content":"hi"}}]}',
+        '{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":%(usage)s}',
+        "[DONE]",
+    ),
+    "openai-responses": (
+        (
+            '{"type":"response.output_item.done","output_index":0,"item":{"type":"message",'
+            '"content":[{"type":"output_text","text":"hi"}]}}'
+        ),
+        (
+            '{"type":"response.completed","response":{"id":%(id)s,"model":%(model)s,'
+            '"status":"completed","usage":%(usage)s}}'
+        ),
+    ),
+    "anthropic-messages": (
+        '{"type":"message_start","message":{"id":%(id)s,"model":%(model)s,"usage":%(usage)s}}',
+        '{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"hi"}}',
+        '{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":%(usage)s}',
+        '{"type":"message_stop"}',
+    ),
+}
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("value", ["1e400", "-1", '"12"', "[]", "true", '{"input_tokens":1e400}'])
+@pytest.mark.parametrize("field", ["id", "model", "usage"])
+def test_what_is_said_about_a_reply_does_not_cost_the_reply(
+    wire: str, field: str, value: str
+) -> None:
+    reader = new_wire(wire).reader()
+    fields = {"id": '"r"', "model": '"m"', "usage": "{}", field: value}
+    for event in STREAMS[wire]:
+        reader.feed((event % fields).encode())
+    reply = reader.finish()
+    assert reply.message.text == "hi"
+    assert reply.usage.input_tokens in (None, 1)
+    assert reply.usage.output_tokens is None

@@ -3,6 +3,7 @@
 import sys
 from collections import deque
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -114,7 +115,12 @@ def pin(permissions: Permissions, setup: SessionSetup, call_id: str) -> LocalWor
     pins = permissions.pins.get(call_id)
     if pins is None:
         return setup.workspace
-    return setup.workspace.pinned(pins, permissions.find_hidden(call_id))
+    hidden = permissions.find_hidden(call_id)
+    if not hidden:
+        return setup.workspace.pinned(pins)
+    from trimtab.permissions.linked_files import find_linked_globs
+
+    return setup.workspace.pinned(pins, hidden, partial(find_linked_globs, permissions.policy))
 
 
 def is_confined(agent: SessionAgent, call_id: str) -> bool:

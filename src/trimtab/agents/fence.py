@@ -14,8 +14,9 @@ from trimtab.contracts.permission import Policy, Rule
 if TYPE_CHECKING:
     from trimtab.agents.setup import SessionSetup
     from trimtab.contracts.options import SandboxSettings
-    from trimtab.permissions.denied_files import DeniedReads
+    from trimtab.permissions.denied_files import DeniedPaths
     from trimtab.workspace.sandbox.fence_detection import FoundFence
+    from trimtab.workspace.sandbox.shield import Shield
 
 LOOK_SECONDS = 1.0
 """Seconds after its start in which a session is left alone before a fence is looked for."""
@@ -38,8 +39,9 @@ class SessionFence:
         self._home = setup.home
         self._wanted = settings.fence if settings else "auto"
         self._found: FoundFence | None = None
-        self._known: tuple[Policy, DeniedReads, DeniedReads] | None = None
+        self._known: tuple[Policy, DeniedPaths, DeniedPaths] | None = None
         self._moved = MovedFiles()
+        self._moved_kept = MovedFiles()
         self._rules: Sequence[Rule] = ()
 
     def look_ahead(self) -> None:
@@ -108,26 +110,32 @@ class SessionFence:
         return ""
 
     def shield(self, policy: Policy) -> str:
-        """Keep what rules forbid to read from every command; return why that is not possible."""
-        from trimtab.workspace.sandbox.shield import Shield, detect_shield
+        """Keep what rules forbid to read or write from every command; return why that fails."""
+        from trimtab.workspace.sandbox.shield import Shield
 
         shells = self._workspace.shells
-        denied = self._find_denied(policy)
-        if denied.problem or not denied.paths:
+        denied, kept = self._find_denied(policy), self._find_kept(policy)
+        problem = denied.problem or kept.problem
+        if problem or not (denied.paths or kept.paths):
             shells.shield = None
-            return denied.problem
+            return problem
         if shells.confinement is not None:
             shells.confinement.deny(denied.paths)
-        found = detect_shield(self._workspace.child_env.get("PATH", os.defpath))
+            shells.confinement.keep(kept.paths)
+        found = self._detect_shield()
         if isinstance(found, str):
-            return f"nothing keeps commands from files that rules forbid to read: {found}"
+            problem = f"nothing keeps commands from files that rules forbid to read: {found}"
+            return problem if denied.paths else ""
+        if found.backend == "landlock" and not denied.paths:
+            shells.shield = None
+            return ""
         if found.backend == "landlock" and shells.shield is None:
             message = (
                 "Files that a command creates beside one that a rule forbids to read cannot be "
                 "read by the same command; install bubblewrap to avoid that."
             )
             self._session.emit(SessionInfo(info_type="sandbox", message=message))
-        shells.shield = Shield(found.backend, denied.paths, found.program)
+        shells.shield = Shield(found.backend, denied.paths, found.program, kept.paths)
         return ""
 
     def follow(self, policy: Policy) -> None:
@@ -137,13 +145,41 @@ class SessionFence:
 
             confinement.let_write(find_opened(policy))
 
-    def _find_denied(self, policy: Policy) -> "DeniedReads":
+    def keeps_writes(self) -> bool:
+        """Return True if commands can be kept from changing files that rules forbid to write."""
+        confinement, found = self._workspace.shells.confinement, self._detect_shield()
+        if confinement is not None and confinement.backend != "bubblewrap":
+            return False
+        return not isinstance(found, str) and found.keeps_writes
+
+    def _detect_shield(self) -> "Shield | str":
+        from trimtab.workspace.sandbox.shield import detect_shield
+
+        return detect_shield(self._workspace.child_env.get("PATH", os.defpath))
+
+    def _find_kept(self, policy: Policy) -> "DeniedPaths":
+        """Find what must not be written, also under names that commands gave it since."""
+        from trimtab.permissions.denied_files import denies_some_writes, find_denied_writes
+
+        if not any(map(denies_some_writes, policy.deny)):
+            return find_denied_writes(policy)
+        self._heed_rules(policy)
+        kept = find_denied_writes(policy, self._moved_kept.find())
+        self._moved_kept.follow(kept.paths)
+        return kept
+
+    def _heed_rules(self, policy: Policy) -> None:
+        """Follow no files any more that other rules forbade."""
+        if policy.deny != self._rules:
+            self._moved.forget()
+            self._moved_kept.forget()
+            self._rules = policy.deny
+
+    def _find_denied(self, policy: Policy) -> "DeniedPaths":
         """Find what must not be read, also under names that commands gave it since."""
         from trimtab.permissions.denied_files import find_denied_reads
 
-        if policy.deny != self._rules:
-            self._moved.forget()
-            self._rules = policy.deny
+        self._heed_rules(policy)
         denied = find_denied_reads(policy, self._moved.find())
         self._moved.follow(denied.paths)
         if not denied.paths:

@@ -147,8 +147,9 @@ def build_sandbox_policy(
 
 def find_denied_files(context: SessionContext, options: SessionOptions) -> list[str]:
     """Return the existing files in the workspace that rules deny reading."""
-    deny = (*parse_rules(options.permissions.deny), *context.rules.deny)
-    if not any(map(denies_some_reads, deny)):
+    given = (*parse_rules(options.permissions.deny), *context.rules.deny)
+    deny = list(filter(denies_some_reads, given))
+    if not deny:
         return []
     denied: list[str] = []
     for folder in (options.cwd, *options.permissions.add_dirs):

@@ -74,6 +74,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """The git setting, if any, by which git would start programs in this repository."""
     writable: tuple[str, ...] | None = None
     """In a sandbox: the only paths that may be written, whatever the rules allow."""
+    keeps_writes: bool = False
+    """True if the kernel keeps commands from changing existing files that rules forbid to write."""
     confined: bool = False
     """True if commands need no question because the sandbox confines them to `writable`."""
     assess: Assess | None = None
@@ -126,7 +128,11 @@ class CommandFence(Protocol):
         ...
 
     def shield(self, policy: Policy) -> str:
-        """Keep what rules forbid to read from every command; return why that is not possible."""
+        """Keep what rules forbid to read or write from every command; return why that fails."""
+        ...
+
+    def keeps_writes(self) -> bool:
+        """Return True if commands can be kept from changing files that rules forbid to write."""
         ...
 
     def follow(self, policy: Policy) -> None:

@@ -1,6 +1,7 @@
 """Finds agents: Markdown and TOML files of every convention, and the built-in ones in YAML."""
 
 import os
+import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
 
@@ -25,6 +26,7 @@ from trimtab.customize.front_matter import (
 )
 from trimtab.customize.parsing import parse_config
 from trimtab.customize.reading import Listing, file_identity, read_text
+from trimtab.tools.catalog import NAMES
 
 BUILTIN = os.path.join(os.path.dirname(__file__), "builtin")
 EVERY_TOOL = "*"
@@ -160,6 +162,12 @@ def builtin_agents(problems: list[Problem]) -> list[AgentDefinition]:
     return found
 
 
+TOOL_LISTS = ("tools", "disallowedTools")
+"""The fields that limit the tools of an agent."""
+_LIKE = re.compile("t+o+l")
+"""Found in the names that people give these fields: `toools`, `allowed-tools`."""
+
+
 def read_agent(
     path: str, folder: AgentFolder, problems: list[Problem], known_tools: Collection[str] = ()
 ) -> AgentDefinition | None:
@@ -193,9 +201,36 @@ def read_agent(
 def _refuse(agent: AgentDefinition, fields: Mapping[str, Any]) -> str:
     if not agent.name.isprintable():
         return "its name has control characters"
-    if agent.tools is None and not isinstance(fields.get("tools") or "", str | list):
-        return "its list of tools cannot be read, so it would have all tools"
+    for name in TOOL_LISTS:
+        if not _is_list_of_names(fields.get(name)):
+            return f"its list of tools cannot be read, so it would have all tools; correct {name}"
+    if misspelt := _find_misspelt(agent.denied_tools):
+        return f"it forbids the tool {misspelt[0]}, which nobody has; did you mean {misspelt[1]}?"
+    for name in fields:
+        plain = re.sub("[^a-z]", "", str(name).lower())
+        if name not in (*TOOL_LISTS, *_NO_EFFECT) and _LIKE.search(plain):
+            return (
+                f"{name!r} is no field of agents, so it would have all tools; write tools or "
+                "disallowedTools"
+            )
     return ""
+
+
+def _find_misspelt(tools: Sequence[str]) -> tuple[str, str] | None:
+    """Return the first tool that is almost the name of one, and that name."""
+    for tool in tools:
+        if tool not in NAMES and "/" not in tool and not tool.startswith("mcp__"):
+            from difflib import get_close_matches
+
+            if close := get_close_matches(tool, NAMES, 1, 0.75):
+                return tool, close[0]
+    return None
+
+
+def _is_list_of_names(value: Any) -> bool:
+    if isinstance(value, list):
+        return all(isinstance(item, str) for item in value)
+    return value is None or isinstance(value, str)
 
 
 def _split(text: str, path: str) -> Document:

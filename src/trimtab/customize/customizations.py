@@ -297,6 +297,10 @@ class Customizations:
             return agent
         reason = "is for other agents only" if agent else "does not exist"
         known = (*given, *self.agents.agents.values())
+        left_out = (p for p in self.agents.problems if "is left out" in p.message)
+        named = (p for p in left_out if os.path.basename(p.file).partition(".")[0] == name)
+        if problem := next(named, None):
+            raise UsageError(f"There is no agent {name!r} to choose; {problem.sentence}.")
         names = ", ".join(dict.fromkeys(agent.name for agent in known if agent.user_invocable))
         raise UsageError(f"There is no agent {name!r} to choose: it {reason}; use one of {names}.")
 

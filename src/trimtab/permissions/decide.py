@@ -6,9 +6,12 @@ for everything that is imported here.
 
 from collections.abc import Sequence
 
-from trimtab.contracts.permission import Decision, Policy, Rule
+import msgspec
+
+from trimtab.contracts.permission import CommandFence, Decision, Policy, Rule
 from trimtab.contracts.tool import Access
 from trimtab.permissions.paths import (
+    has_other_names,
     is_attached_image,
     is_in_home,
     is_inside,
@@ -27,6 +30,15 @@ def decide(access: Access, policy: Policy, real: str | None = None) -> Decision:
     if decision.verdict == "allow" and policy.always_ask and _is_open(access, decision, policy):
         return Decision(verdict="ask", reason="The client decides what no rule decides.")
     return decision
+
+
+def complete(policy: Policy, access: Access, fence: CommandFence | None) -> Policy:
+    """Return a policy for an access that says whether the kernel enforces its rules for writing."""
+    if access.kind != "shell" or fence is None:
+        return policy
+    if not any(rule.kind == "write" and rule.argument for rule in policy.deny):
+        return policy
+    return msgspec.structs.replace(policy, keeps_writes=fence.keeps_writes())
 
 
 def _is_open(access: Access, decision: Decision, policy: Policy) -> bool:
@@ -80,6 +92,17 @@ def _find_path_rule(
     return next((r for r in rules if matches_path(r, kind, path, cwd, denies=denies)), None)
 
 
+def _find_denial(kind: str, path: str, policy: Policy) -> Rule | None:
+    """Return the rule that forbids a path, by this or another name of the file."""
+    if rule := _find_path_rule(policy.deny, kind, path, policy.cwd, denies=True):
+        return rule
+    if not policy.deny or not has_other_names(path):
+        return None
+    from trimtab.permissions.linked_files import find_linked_rule
+
+    return find_linked_rule(policy.deny, kind, path, policy)
+
+
 def _find_address_rule(rules: Sequence[Rule], url: str, *, denies: bool = False) -> Rule | None:
     """Return the first rule that covers an address."""
     from trimtab.permissions.rules import matches_address
@@ -96,7 +119,7 @@ def _find_tool_rule(rules: Sequence[Rule], access: Access, *, denies: bool = Fal
 
 def _decide_read(path: str, policy: Policy, real: str | None) -> Decision:
     cwd = policy.cwd
-    if rule := _find_path_rule(policy.deny, "read", path, cwd, denies=True):
+    if rule := _find_denial("read", path, policy):
         return _denied(rule)
     if refusal := refuse_special(path, real):
         return Decision(verdict="deny", reason=f"{refusal}; it is not read.")
@@ -119,7 +142,7 @@ def _decide_readable(path: str, policy: Policy) -> Decision:
 
 def _decide_write(access: Access, policy: Policy, real: str | None) -> Decision:
     path, cwd = access.target, policy.cwd
-    if rule := _find_path_rule(policy.deny, "write", path, cwd, denies=True):
+    if rule := _find_denial("write", path, policy):
         return _denied(rule)
     if refusal := refuse_special(path, real):
         return Decision(verdict="deny", reason=f"{refusal}; it is not written.")

@@ -27,13 +27,13 @@ from trimtab.permissions.rules import (
     matches_address,
     matches_command,
     matches_path,
-    may_run_from,
+    may_run,
     name_rule,
     runs_from,
 )
 from trimtab.permissions.shell.grammar.words import UNKNOWN
 from trimtab.permissions.shell.programs.launchers import find_named
-from trimtab.permissions.shell.programs.network import ADDRESSED, find_hosts
+from trimtab.permissions.shell.programs.network import ADDRESSED, find_hosts, find_labelled
 from trimtab.permissions.shell.verdict.analysis import Analysis, Found
 from trimtab.permissions.shell.verdict.inline_code import runs_inline_code, starts_inline_code
 from trimtab.permissions.shell.verdict.repositories import find_starting
@@ -43,7 +43,8 @@ from trimtab.permissions.tracked_files import (
     is_tracked,
     prints_recorded,
 )
-from trimtab.permissions.urls import may_match
+from trimtab.permissions.unnamed_writes import ask_about_unnamed
+from trimtab.permissions.urls import find_label, may_match
 from trimtab.permissions.work_folders import offer_work_folders
 
 _LOCAL = frozenset((*COMMANDS, "sed", "gsed", "awk", "gawk", "ln", "tee", "echo", "printf"))
@@ -69,7 +70,7 @@ def judge_analysis(analysis: Analysis, policy: Policy, text: str = "") -> Decisi
     """The steps in order; the first that has something to say decides."""
     steps = (
         *(_deny, _refuse, _ask_by_rule, _ask_if_hidden),
-        *(_ask_about_hosts, _ask_about_ruin, _ask_about_tracked),
+        *(_ask_about_hosts, _ask_about_ruin, _ask_about_tracked, ask_about_unnamed),
     )
     for step in steps:
         if decision := step(analysis, policy):
@@ -123,15 +124,14 @@ class _Places:
 def _find_match(rule: Rule, analysis: Analysis, places: _Places) -> str | None:
     """Return what a rule that denies or asks covers in a command."""
     for found in (*analysis.commands, *analysis.carried):
-        runs = may_run_from(rule, found.places, places.cwd)
+        runs = may_run(rule, found.places, places.cwd)
         if runs or matches_command(rule, found, denies=True):
             return found.identifier
-    scripts = (path for path in analysis.scripts if may_run_from(rule, (path,), places.cwd))
+    scripts = (path for path in analysis.scripts if may_run(rule, (path,), places.cwd))
     if script := next(scripts, ""):
         return f"running {script}"
-    for url in analysis.possible_urls:
-        if matches_address(rule, url, denies=True):
-            return url
+    if address := _find_address(rule, analysis):
+        return address
     if rule.argument is None:
         if rule.kind == "write" and analysis.targets:
             return "writing files"
@@ -139,6 +139,18 @@ def _find_match(rule: Rule, analysis: Analysis, places: _Places) -> str | None:
         return path
     # Also what cannot be known before it runs is a command.
     return "all commands" if rule.argument is None and rule.kind in ("shell", "bash") else None
+
+
+def _find_address(rule: Rule, analysis: Analysis) -> str:
+    """Return an address that a rule covers, or an empty text."""
+    if rule.kind != "url":
+        return ""
+    urls = list(analysis.possible_urls)
+    label = find_label(rule.argument or "")
+    for found in analysis.commands if label else ():
+        if found.base.partition(" ")[0] in ADDRESSED:
+            urls += find_labelled(found.words[1:], label)
+    return next((url for url in urls if matches_address(rule, url, denies=True)), "")
 
 
 def _refuse(analysis: Analysis, policy: Policy) -> Decision | None:
@@ -206,7 +218,9 @@ def _ask_about_hosts(analysis: Analysis, policy: Policy) -> Decision | None:
         for found in analysis.commands:
             program = found.base.partition(" ")[0]
             read = found.read_only or program in _LOCAL or program in ADDRESSED
-            named = () if read else find_hosts(found.words[1:])
+            named = [] if read else list(find_hosts(found.words[1:]))
+            if label := "" if read else find_label(rule.argument or ""):
+                named += find_labelled(found.words[1:], label)
             if host := next((h for h in named if matches_address(rule, h, denies=True)), ""):
                 reason = f"{name_rule(rule)} forbids {host}, to which {found.base} may connect."
                 return Decision(verdict="ask", reason=reason)

@@ -1,4 +1,4 @@
-"""Finds the files that rules keep from being read, so that commands can be kept from them."""
+"""Finds the files that rules keep from being read or written, to keep commands from them."""
 
 import os
 import re
@@ -29,8 +29,8 @@ class DeniedFiles(msgspec.Struct, frozen=True):
     complete: bool = True
 
 
-class DeniedReads(msgspec.Struct, frozen=True, kw_only=True):
-    """The files that commands must not read, and the folders that were searched for them."""
+class DeniedPaths(msgspec.Struct, frozen=True, kw_only=True):
+    """The files that commands must not reach, and the folders that were searched for them."""
 
     paths: tuple[str, ...]
     roots: tuple[str, ...]
@@ -43,15 +43,31 @@ def denies_some_reads(rule: Rule) -> bool:
     return rule.kind == "read" and rule.argument is not None
 
 
-def find_denied_reads(policy: Policy, moved: Iterable[str] = ()) -> DeniedReads:
+def denies_some_writes(rule: Rule) -> bool:
+    """Return True for a rule that keeps some paths, but not all, from being written.
+
+    What content exclusion keeps from being written it keeps from being read, too.
+    """
+    return rule.kind == "write" and rule.argument is not None and not rule.root
+
+
+def find_denied_reads(policy: Policy, moved: Iterable[str] = ()) -> DeniedPaths:
     """Search the folders of a policy for everything that its rules keep from being read.
 
     `moved` are the present names of files that the rules kept before; further names of a file (hard
     links) count, too.
     """
-    rules = [rule for rule in policy.deny if denies_some_reads(rule)]
+    return _find_denied(policy, list(filter(denies_some_reads, policy.deny)), moved)
+
+
+def find_denied_writes(policy: Policy, moved: Iterable[str] = ()) -> DeniedPaths:
+    """Search the folders of a policy for everything that its rules keep from being written."""
+    return _find_denied(policy, list(filter(denies_some_writes, policy.deny)), moved)
+
+
+def _find_denied(policy: Policy, rules: Sequence[Rule], moved: Iterable[str]) -> DeniedPaths:
     if not rules:
-        return DeniedReads(paths=(), roots=policy.roots)
+        return DeniedPaths(paths=(), roots=policy.roots)
     named, _ = _compile(rules, policy.cwd)
     denied = [path for path in (*named, *moved) if os.path.lexists(path)]
     roots = [resolve(policy.cwd)]
@@ -61,19 +77,24 @@ def find_denied_reads(policy: Policy, moved: Iterable[str] = ()) -> DeniedReads:
     for root in roots:
         here = search(root, rules, policy.cwd)
         if not here.complete:
-            problem = f"{root} is too large to find all files that rules keep from being read"
-            return DeniedReads(paths=(), roots=(), problem=problem)
+            problem = f"{root} is too large to find all files that rules keep commands from"
+            return DeniedPaths(paths=(), roots=(), problem=problem)
         denied += here.found
-    for root in roots if (linked := find_linked(denied)) else ():
+    linked, complete = find_linked(denied)
+    if not complete:
+        return DeniedPaths(
+            paths=(), roots=(), problem="rules forbid too many files to find them all"
+        )
+    for root in roots if linked else ():
         here = find_names(root, linked)
         if not here.complete:
-            problem = f"{root} is too large to find all names of files that must not be read"
-            return DeniedReads(paths=(), roots=(), problem=problem)
+            problem = f"{root} is too large to find all names of files that rules forbid"
+            return DeniedPaths(paths=(), roots=(), problem=problem)
         denied += here.found
-    return DeniedReads(paths=tuple(dict.fromkeys(denied)), roots=tuple(roots))
+    return DeniedPaths(paths=tuple(dict.fromkeys(denied)), roots=tuple(roots))
 
 
-def find_secrets(policy: Policy) -> DeniedReads:
+def find_secrets(policy: Policy) -> DeniedPaths:
     """Search folders that rules allow to be read for the secrets in them, which may not.
 
     A folder that has become a link, or is too large to be searched, is left out of `roots`.
@@ -87,7 +108,7 @@ def find_secrets(policy: Policy) -> DeniedReads:
         if _walk_through(folder, _test_names(folder), found, MAX_ENTRIES, MAX_SECONDS):
             roots.append(folder)
             secrets += [path for path in found if not is_inside(path, policy.roots)]
-    return DeniedReads(paths=tuple(secrets), roots=tuple(roots))
+    return DeniedPaths(paths=tuple(secrets), roots=tuple(roots))
 
 
 def search(
@@ -97,13 +118,13 @@ def search(
     max_entries: int = MAX_ENTRIES,
     max_seconds: float = MAX_SECONDS,
 ) -> DeniedFiles:
-    """Return the paths in a folder, itself included, that rules keep from being read.
+    """Return the paths in a folder, itself included, that rules for paths cover.
 
     A denied folder stands for everything in it. Links are not followed, but one that leads to
     something denied is found.
     """
     place = resolve(folder)
-    named, tests = _compile([rule for rule in rules if denies_some_reads(rule)], cwd)
+    named, tests = _compile(list(rules), cwd)
     found = [path for path in named if _is_below(path, place) and os.path.lexists(path)]
     if not tests:
         return DeniedFiles(tuple(found))
@@ -113,15 +134,25 @@ def search(
     return DeniedFiles(tuple(dict.fromkeys(found)), complete=complete)
 
 
-def find_linked(paths: Iterable[str]) -> set[tuple[int, int]]:
-    """Return the identities of those files that have more than one name."""
-    found = set()
-    for path in paths:
+def find_linked(paths: Iterable[str]) -> tuple[set[tuple[int, int]], bool]:
+    """Return the identities of those files, also below folders, that have more than one name.
+
+    The second value is False if there are too many files to look at.
+    """
+    found: set[tuple[int, int]] = set()
+    deadline = time.monotonic() + MAX_SECONDS
+    waiting = list(paths)
+    for count, path in enumerate(waiting):  # grows on the way
+        if count > MAX_ENTRIES or (count % 256 == 255 and time.monotonic() > deadline):
+            return found, False
         with suppress(OSError):
             about = os.stat(path)
             if stat.S_ISREG(about.st_mode) and about.st_nlink > 1:
                 found.add((about.st_dev, about.st_ino))
-    return found
+            elif stat.S_ISDIR(about.st_mode) and not os.path.islink(path):
+                with os.scandir(path) as entries:
+                    waiting += [entry.path for entry in entries if not entry.is_symlink()]
+    return found, True
 
 
 def find_names(folder: str, wanted: AbstractSet[tuple[int, int]]) -> DeniedFiles:

@@ -279,7 +279,7 @@ class Permissions(Processor):
 
         Returns why that is not possible, or an empty text.
         """
-        if not any(rule.kind == "read" and rule.argument for rule in self.policy.deny):
+        if not any(rule.kind in ("read", "write") and rule.argument for rule in self.policy.deny):
             return ""
         return self.fence.shield(self.policy) if self.fence else "no shield was set up"
 
@@ -336,10 +336,10 @@ class Permissions(Processor):
             return Decision(verdict="ask", reason="A preToolUse hook wants to be asked about it.")
         if pending.hook_verdict != "allow" or decision.verdict != "ask":
             return decision
-        from trimtab.permissions.decide import decide
+        from trimtab.permissions.decide import complete, decide
 
         generous = msgspec.structs.replace(
-            self.policy,
+            complete(self.policy, access, self.fence),
             allow_all_tools=True,
             allow_all_paths=True,
             allow_all_urls=True,
@@ -406,9 +406,9 @@ class Permissions(Processor):
     def _decide(
         self, access: Access, tool: str, granted: tuple[Rule, ...] = (), real: str | None = None
     ) -> Decision:
-        from trimtab.permissions.decide import decide
+        from trimtab.permissions.decide import complete, decide
 
-        policy = self.policy
+        policy = complete(self.policy, access, self.fence)
         if granted:
             policy = msgspec.structs.replace(policy, allow=(*policy.allow, *granted))
         for rule in self.policy.deny:

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
+from unicodedata import normalize
 
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.permission import Rule, can_name_command
@@ -44,6 +45,8 @@ _FOREIGN = {
 """Names by which programs and people call these kinds, with an argument."""
 _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 """Characters that nobody sees, so that nobody can tell why a rule covers nothing."""
+_LATIN = re.compile("[A-Za-z]")
+_ALL_TOOLS = frozenset(("all", "any", "everything", "tools", "none"))
 KINDS = ("shell", "bash", "write", "read", "url", "memory")
 """The kinds of rules; any other word is the name of a tool or a server."""
 HERE = "./"
@@ -57,6 +60,8 @@ def parse_rule(text: str, source: str = "flag") -> Rule:
     if match is None:
         raise UsageError(f"The permission rule {text!r} cannot be read; {_SYNTAX}.")
     kind, argument = match[1], match[2]
+    if problem := _find_lookalike(kind, argument) or _find_tool_problem(kind, argument):
+        raise UsageError(f"The permission rule {text!r} is wrong: {problem}.")
     if argument is None and find_group(kind) is not None:
         raise UsageError(f"The permission rule {text!r} names a group; write shell({kind}).")
     if intended := _find_misspelt(kind):
@@ -70,13 +75,19 @@ def parse_rule(text: str, source: str = "flag") -> Rule:
             f"or mcp__{kind}__TOOL for the tool of a server."
         )
     if argument is not None:
-        argument = argument.strip()
-        problem = _find_problem(kind, argument)
-        if problem:
-            raise UsageError(f"The permission rule {text!r} is wrong: {problem}.")
-        if _covers_all(_ALIASES.get(kind, kind), argument):
-            argument = None
+        kind, argument = _read_argument(text, kind, argument)
     return Rule(kind, argument, source)
+
+
+def _read_argument(text: str, kind: str, argument: str) -> tuple[str, str | None]:
+    """Return the kind and the argument that count. Raises `UsageError` if they cover nothing."""
+    argument = argument.strip()
+    if problem := _find_problem(kind, argument):
+        raise UsageError(f"The permission rule {text!r} is wrong: {problem}.")
+    if _covers_all(_ALIASES.get(kind, kind), argument):
+        return kind, None
+    # What stands in the parentheses is a path or an address, which other tools reach, too.
+    return (kind if kind == "bash" else _ALIASES.get(kind, kind)), argument
 
 
 def _covers_all(meant: str, argument: str) -> bool:
@@ -99,10 +110,30 @@ def _find_misspelt(kind: str) -> str:
     return close[0] if close and kind not in _ALIASES else ""
 
 
+def _find_tool_problem(kind: str, argument: str | None) -> str:
+    """Return why a rule for a tool or a server would cover nothing."""
+    if argument is None and kind.lower() in _ALL_TOOLS:
+        return "no tool is called so; write shell, write, read, url or a tool's name"
+    if kind.startswith("mcp_") and not re.fullmatch(r"mcp__[^_].*|mcp_[^_]+", kind):
+        return "it names no server; write mcp__SERVER, mcp__SERVER__TOOL or SERVER(TOOL)"
+    return ""
+
+
 def _find_meant(kind: str) -> str:
     """Return the kind of rule that other programs call by another name, or an empty text."""
     name = kind.lower().replace("-", "_")
     return next((meant for meant, names in _FOREIGN.items() if name in names.split()), "")
+
+
+def _find_lookalike(kind: str, argument: str | None) -> str:
+    """Return what is wrong with characters that look like others, and so cover nothing."""
+    of_words = () if argument is None or kind in ("read", "write", "url") else (argument,)
+    for word in (part for text in (kind, *of_words) for part in re.split(r"\W+", text)):
+        if not word.isascii() and (_LATIN.search(word) or normalize("NFKC", word) != word):
+            return f"{word!r} has characters in it that look like others; type it anew"
+    if any(char >= "\u00a0" and char.isspace() for text in of_words for char in text):
+        return "it has a blank in it that is no ordinary one; type it anew"
+    return ""
 
 
 def is_kind(name: str) -> bool:
@@ -171,6 +202,8 @@ def _find_path_problem(argument: str) -> str | None:
         return "a path takes no quotes; write it as it is"
     if ", " in argument and argument[0] not in "/~":
         return "a rule names one file; write a rule for each, or the path in full"
+    if argument[0] == "~" and os.path.expanduser(argument)[0] == "~":
+        return "there is no such user; write ~/ for the home folder, or the path in full"
     if re.match(r"\$\{?[A-Za-z_]", argument):
         return "a path takes no variable; write ~ for the home folder, or the path in full"
     return None
@@ -212,7 +245,11 @@ def matches_command(rule: Rule, found: "Found", *, denies: bool = False) -> bool
 
 def _names_command(argument: str, names: set[str], found: "Found", *, denies: bool) -> bool:
     stem = argument.removesuffix(":*").rstrip()
-    if stem != argument and any(name.startswith(stem + " ") for name in names):
+    takes_more = stem != argument
+    if denies and os.path.isabs(stem) and "/" not in "".join(found.words[:1]):
+        # The name alone may lead there, too: `shell(/bin/rm)` is for `rm`.
+        stem = stem[len(os.path.dirname(stem.partition(" ")[0]).rstrip("/")) + 1 :]
+    if takes_more and any(name.startswith(stem + " ") for name in names):
         return True
     if stem in names:
         return True
@@ -247,6 +284,16 @@ def may_run_from(rule: Rule, paths: Iterable[str], cwd: str) -> bool:
         for seen in (os.path.normpath(path), resolve(path))
         for beginning in beginnings
     )
+
+
+def may_run(rule: Rule, paths: Iterable[str], cwd: str) -> bool:
+    """Return True if a rule that denies is for one of these programs or scripts, by its path."""
+    program = (rule.argument or "").removesuffix(":*")
+    named = rule.kind in ("shell", "bash") and "/" in program and program[-1:] != "/"
+    if not named or " " in program:
+        return may_run_from(rule, paths, cwd)
+    wanted = fold(resolve(os.path.join(cwd, program)))
+    return any(fold(resolve(path)) == wanted for path in paths)
 
 
 def _name_programs(rule: Rule) -> str:

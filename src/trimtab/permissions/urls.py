@@ -48,6 +48,14 @@ def parse_pattern(text: str) -> Address | None:
     return address._replace(port="*") if any_port else address
 
 
+def find_label(pattern: str) -> str:
+    """Return the host of a pattern if it is a name without a dot, as machines nearby have."""
+    address = parse_pattern(pattern)
+    host = address.host if address is not None else ""
+    plain = re.fullmatch(r"[a-z_][\w-]*", host) is not None and host != "localhost"
+    return host if plain else ""
+
+
 def _parse(text: str) -> Address | None:
     match = _ADDRESS.fullmatch(text.strip())
     if match is None or re.search(r"[\s\x00-\x1f\x7f\\]", text):
@@ -148,11 +156,18 @@ def _name_host(text: str) -> str:
 
 
 def _is_denied(wanted: Address, url: str) -> bool:
-    forms = _list_forms(wanted.path.removesuffix("*"))
+    # Of a path with a pattern in it, everything counts that begins like it.
+    beginning, star, _ = wanted.path.partition("*")
+    is_open = bool(star) and beginning[-1:] != "/"
+    forms = _list_forms(beginning)
     for host, path in _read_loosely(url):
         if any(_covers_host(wanted.host, name, denies=True) for name in _list_hosts(host)):
             given = _list_forms(path)
-            if any(_begins(one, form) for one in given for form in forms):
+            if any(
+                _begins(one, form) or (is_open and one.startswith(form))
+                for one in given
+                for form in forms
+            ):
                 return True
     # Of a text that is no address the name of the host is enough.
     return _parse(url) is None and wanted.host.removeprefix("*.") in url.lower()

@@ -13,7 +13,8 @@ from trimtab.contracts.errors import ConfigurationError
 
 GUARDS = ("permissions", "contentExclusion", "allowedUrls", "deniedUrls", "sandbox", "limits")
 """The settings that keep something from happening."""
-_NAMED = re.compile("|".join(GUARDS).encode(), re.IGNORECASE)
+_NAMED = re.compile("|".join((*GUARDS, "den[iy]", "disallow")).encode(), re.IGNORECASE)
+_RULES = ("allow", "ask", "deny")
 _DENIES = re.compile("(?:denn?[iy]|disallow|forbid|block|exclude)", re.IGNORECASE)
 _ADDRESSES = re.compile("url|uri|domain|host", re.IGNORECASE)
 _SIMILAR = 0.8
@@ -37,7 +38,7 @@ def read_guarded(home: Home, file: str) -> dict[str, Any]:
     try:
         values = parse_settings(data)
     except JsonProblem as error:
-        if _NAMED.search(data) is None:
+        if _NAMED.search(data.replace(b"\0", b"")) is None:  # also in UTF-16
             return Settings(home).load(file) or {}
         raise ConfigurationError(
             f"{file}:{error.line} is not valid ({error}), so its rules are not known; correct it."
@@ -53,16 +54,18 @@ def _check(values: Mapping[str, Any], data: bytes, file: str) -> None:
         if key in GUARDS and not has_type(known[key], value):
             kind = "an object" if known[key] == "object" else "a list of texts"
             raise ConfigurationError(f"{file}: `{key}` is not {kind}; write one.")
-        if key not in known and (intended := find_intended(key)):
+        if key not in known and (intended := find_intended(key, value)):
             raise ConfigurationError(f"{file}: there is no setting {key}; did you mean {intended}?")
     for key in find_repeated(data):
         raise ConfigurationError(f"{file}: {key} is given twice; put both into one.")
 
 
-def find_intended(key: str) -> str:
+def find_intended(key: str, value: Any = None) -> str:
     """Return the guard that an unknown key was probably meant for, or an empty text."""
     from difflib import SequenceMatcher
 
+    if isinstance(value, dict) and any(name.strip().lower() in _RULES for name in value):
+        return "permissions"
     for guard in GUARDS:
         if SequenceMatcher(None, key.lower(), guard.lower()).ratio() >= _SIMILAR:
             return guard

@@ -1,6 +1,7 @@
 """A model service over HTTP: combines a wire, an address and a key."""
 
 import asyncio
+import re
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
@@ -30,7 +31,10 @@ _MAX_WIRES = 8
 _MAX_WAIT = 60.0
 _POLL_INTERVAL = 0.1
 MIN_NEWS = 1024
-"""Bytes without the end of an event that still count as progress: comments are shorter."""
+"""Bytes of an event that has not ended which count as progress."""
+MAX_QUIET_EVENTS = 200
+"""The events in a row that count as progress although nothing of the answer is in them."""
+_PING = re.compile(rb'\s*\{\s*"type"\s*:\s*"ping"')
 MAX_STREAM = 256 * 1024 * 1024
 """The bytes of a streamed answer after which it is taken to have no end."""
 
@@ -208,6 +212,9 @@ class _Answer:
         self._started = False
         self._ended = False
         self._received = 0
+        self._seen_pending = 0
+        self._last_quiet = b""
+        self._quiet_events = 0
         self._timeouts = timeouts
         self._silent_limit = timeouts.first_byte
         self._last_event = time.monotonic()
@@ -226,12 +233,15 @@ class _Answer:
         self._ended = not data
         self._received += len(data)
         deltas: list[Delta] = []
+        heard = False
         try:
             events = self._parser.feed(data) if data else self._parser.end()
-            self._check_silence(len(data), bool(events))
             self._check_size()
-            for event in events:
-                deltas += self._reader.feed(event)
+            for event in filter(bytes.strip, events):  # an empty one is no event
+                found = self._reader.feed(event)
+                heard = self._is_news(event, found) or heard
+                deltas += found
+            self._check_silence(heard)
         except ModelError as error:
             # Deltas that came before it in the same bytes are returned first.
             self._failure = error
@@ -251,19 +261,35 @@ class _Answer:
                 category="invalid",
             )
 
-    def _check_silence(self, size: int, heard: bool) -> None:
-        """Raise `ModelError` if nothing but comments came for long: a proxy keeps a dead line open.
+    def _is_news(self, event: bytes, found: Sequence[Delta]) -> bool:
+        """Return False for an event that only keeps the line open.
 
-        A long event may come in many pieces, so large ones count as news.
+        Such events are the same again and again, or carry nothing of the answer for long.
         """
-        now = time.monotonic()
-        if heard or size >= MIN_NEWS:
+        if found:
+            self._quiet_events = 0
+            return True
+        repeated, self._last_quiet = event == self._last_quiet, event
+        self._quiet_events += 1
+        is_ping = repeated or _PING.match(event) is not None
+        return not is_ping and self._quiet_events <= MAX_QUIET_EVENTS
+
+    def _check_silence(self, heard: bool) -> None:
+        """Raise `ModelError` if nothing of an answer came for long: a proxy keeps a dead line open.
+
+        A long event may come in many pieces, so it counts as news that more of it is there.
+        """
+        now, pending = time.monotonic(), self._parser.pending
+        self._seen_pending = min(self._seen_pending, pending)  # an event has ended
+        growing = pending >= self._seen_pending + MIN_NEWS
+        if heard or growing:
+            self._seen_pending = pending
             self._last_event = now
             self._silent_limit = self._timeouts.between_bytes
         elif now - self._last_event > self._silent_limit:
             raise ModelError(
-                f"The model service sent only comments for {self._silent_limit:g} s; try again, "
-                "or check that the service is up.",
+                f"The model service sent nothing but pings for {self._silent_limit:g} s; try "
+                "again, or check that the service is up.",
                 category="transport",
                 code="stalled",
             )

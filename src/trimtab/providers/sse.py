@@ -61,6 +61,12 @@ class SseParser:
         self._partial.clear()
         return self._events([line, b""])
 
+    @property
+    def pending(self) -> int:
+        """The bytes so far of an event that has not ended; comments are none."""
+        is_comment = bool(self._partial) and self._partial[0].startswith(b":")
+        return sum(map(len, self._data)) + (0 if is_comment else self._size)
+
     def _keep(self, piece: bytes) -> None:
         self._partial.append(piece)
         self._size += len(piece)

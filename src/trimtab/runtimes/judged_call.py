@@ -101,6 +101,9 @@ class NoFence:
     def shield(self, policy: Policy) -> str:
         return f"{self.find_problem()}, so files that a rule denies cannot be kept from this one"
 
+    def keeps_writes(self) -> bool:
+        return False
+
     def trusts(self, programs: Iterable[str], policy: Policy) -> bool:
         return self._fence is not None and self._fence.trusts(programs, policy)
 

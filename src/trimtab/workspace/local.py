@@ -54,6 +54,7 @@ class LocalWorkspace:
         self._seen: dict[str, tuple[int, int]] = {}
         self.pins: Mapping[str, str] = {}
         self._hidden: Sequence[str] = ()
+        self._find_hidden: Callable[[], Sequence[str]] | None = None
         self.editor: EditorBuffers | None = None
         """The editor through which files are read and written, if a client has one."""
 
@@ -84,14 +85,20 @@ class LocalWorkspace:
         """Resolve the symlinks in a path. The methods below open the result and follow no more."""
         return self.pins.get(path) or os.path.realpath(path)
 
-    def pinned(self, pins: Mapping[str, str], hidden: Sequence[str] = ()) -> "LocalWorkspace":
+    def pinned(
+        self,
+        pins: Mapping[str, str],
+        hidden: Sequence[str] = (),
+        find_hidden: Callable[[], Sequence[str]] | None = None,
+    ) -> "LocalWorkspace":
         """Return a copy of this workspace with paths resolved as they were when they were checked.
 
-        Searches omit what matches a pattern in `hidden`.
+        Searches omit what matches a pattern in `hidden`, or one that `find_hidden` returns then.
         """
         pinned_copy = object.__new__(type(self))  # `copy` would import a module for the first call
         pinned_copy.__dict__.update(self.__dict__)
         pinned_copy.pins, pinned_copy._hidden = pins, hidden
+        pinned_copy._find_hidden = find_hidden
         return pinned_copy
 
     def list(self, path: str, limit: int) -> Listing:
@@ -167,12 +174,15 @@ class LocalWorkspace:
         limit: int,
         keep: Callable[[bytes], bool] | None = None,
     ) -> FoundLines:
+        hidden = self._hidden
+        if self._find_hidden is not None:
+            hidden = (*hidden, *await asyncio.to_thread(self._find_hidden))
         return await search(
             # If patterns conflict, ripgrep gives case-insensitive ones precedence.
             [
                 self._ripgrep,
                 "--no-config",
-                *(f"--iglob=!{pattern}" for pattern in self._hidden),
+                *(f"--iglob=!{pattern}" for pattern in hidden),
                 *arguments,
             ],
             cwd=self.root,

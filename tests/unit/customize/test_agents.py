@@ -189,3 +189,32 @@ def test_an_agent_with_a_field_given_twice_is_used_with_the_last(tmp_path: Path)
     assert [problem.sentence for problem in found.problems] == [
         f"{file}:4: the field tools is given twice: the last one counts"
     ]
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        "tools: [1]",
+        "tools: {view: true}",
+        "tools: 5",
+        "tool: [view]",
+        "Tools: [view]",
+        "toools: [view]",
+        "allowed-tools: [view]",
+        "allowedTools: view",
+        "disallowed-tools: [bash]",
+        "disallowedTool: [bash]",
+        "disallowedTools: 5",
+        "disallowedTools: [[bash]]",
+        "disallowedTools: [bahs]",
+        "excludedTools: [bash]",
+        "too\u200bls: [view]",
+    ],
+)
+def test_an_agent_that_would_have_more_tools_than_its_file_means_is_left_out(
+    tmp_path: Path, field: str
+) -> None:
+    write(tmp_path / "repo/.github/agents/a.agent.md", f"---\ndescription: x\n{field}\n---\nx\n")
+    found = find(tmp_path)
+    assert "a" not in found.agents
+    assert any("is left out" in problem.message for problem in found.problems)

@@ -36,7 +36,6 @@ def found(place: Path, *texts: str, folder: str = "") -> list[str]:
         ("read(keys)", ["keys"]),
         ("read(nothing)", []),
         ("read(lain.txt)", []),
-        ("write(.env)", []),
     ],
 )
 def test_a_name_counts_in_every_folder_and_a_folder_stands_for_its_files(

@@ -47,6 +47,9 @@ class Fence:
         self.shielded.append(policy)
         return self.unprepared
 
+    def keeps_writes(self) -> bool:
+        return self.trusted
+
     def trusts(self, programs: Iterable[str], policy: Policy) -> bool:
         return self.trusted
 

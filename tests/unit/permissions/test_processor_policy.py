@@ -156,7 +156,9 @@ def test_a_path_is_judged_by_its_name_and_by_where_it_leads(tmp_path: Path) -> N
     [
         ("edit", "edit", "deny"),
         ("edit", "create", "allow"),
-        ("edit(a.py)", "edit", "allow"),
+        ("edit(a.py)", "edit", "deny"),
+        ("edit(a.py)", "create", "deny"),
+        ("edit(b.py)", "edit", "allow"),
         ("write(a.py)", "edit", "deny"),
         ("view", "zzz", "allow"),
     ],

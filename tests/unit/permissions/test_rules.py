@@ -35,6 +35,12 @@ from trimtab.permissions.urls import matches_url
         ("memory", "memory", None),
         ("github(create_issue)", "github", "create_issue"),
         ("my_tool", "my_tool", None),
+        ("edit(src/)", "write", "src/"),
+        ("view(.env)", "read", ".env"),
+        ("web_fetch(x.test)", "url", "x.test"),
+        ("edit", "edit", None),
+        ("mcp__server__tool", "mcp__server__tool", None),
+        ("shell(\u65e5\u672c)", "shell", "\u65e5\u672c"),
     ],
 )
 def test_rules_are_read(text: str, kind: str, argument: str | None) -> None:
@@ -47,7 +53,9 @@ def test_rules_are_read(text: str, kind: str, argument: str | None) -> None:
     [
         *("", "(x)", "shell(", "shell)", "shell()", "shell(git *)", "shell(g*t)", "write(*.py)"),
         *("bash(git *)", "bash(g*t)", "shell(*:*)", "edit(*.py)", "view(a?)", "web_fetch(a b)"),
-        *("github(get_*)", "read($HOME/x)", "write(${HOME}/x)"),
+        *("github(get_*)", "read($HOME/x)", "write(${HOME}/x)", "read(~nobody-here/x)"),
+        *("sh\u0435ll(rm)", "shell(r\uff4d)", "shell(g\u0456t push)", "shell(git\u00a0push)"),
+        *("mcp__", "mcp_x_y", "mcp__ _x", "all", "Everything"),
         *("memory(x)", "url(a b)", "url(https://)", "shell(x) y", "-x", "read(a?)"),
         *(
             "shell(!rm)",

@@ -79,7 +79,7 @@ def test_a_command_without_words_is_known_by_its_name_only() -> None:
         ("read", "read", "/w/a", True, True),
         ("read", "write", "/w/a", False, False),
         ("view", "read", "/w/a", True, False),
-        ("grep(a)", "read", "/w/a", True, False),
+        ("grep(a)", "read", "/w/a", True, True),
         ("edit", "write", "/w/a", True, False),
         ("read(a)", "read", "/w/a", True, True),
         ("read(a)", "read", "/x/a", True, True),
@@ -150,7 +150,7 @@ def test_a_content_exclusion_covers_its_patterns_below_its_root() -> None:
         ("read(../a)", ("**/a",)),
         ("read", ()),
         ("write(a)", ()),
-        ("view(a)", ()),
+        ("view(a)", ("**/a",)),
         ("shell(a)", ()),
     ],
 )

@@ -285,3 +285,40 @@ def test_a_rule_does_not_mean_links_that_hide_in_a_word(tmp_path: Path, command:
     assert decide_shell(command, policy).verdict == "ask"
     for ordinary in ("curl -sF x=@a.txt,b x.test", "git bugreport -oline"):
         assert decide_shell(ordinary, policy).verdict == "allow"
+
+
+@pytest.mark.parametrize(
+    ("rule", "command", "verdict"),
+    [
+        ("url(intranet)", "curl intranet/x", "deny"),
+        ("url(intranet)", "curl -s INTRANET", "deny"),
+        ("url(intranet)", "nc intranet 80", "deny"),
+        ("url(intranet)", "ssh someone@intranet", "deny"),
+        ("url(intranet)", "git clone intranet:x", "deny"),
+        ("url(intranet)", "psql -h intranet", "ask"),
+        ("url(intranet)", "psql postgres://u@intranet/db", "ask"),
+        ("url(intranet)", "curl https://intranets/", "allow"),
+        ("url(intranet)", "curl x.test/intranet", "allow"),
+        ("url(intranet)", "cat intranet", "allow"),
+        ("url(intranet/secret)", "curl intranet/secret/a", "deny"),
+        ("url(intranet/secret)", "curl intranet/other", "allow"),
+        ("url(x.test/a*)", "curl x.test/ab", "deny"),
+        ("url(x.test/**)", "curl x.test/ab", "deny"),
+        ("url(x.test/a/*)", "curl x.test/ab", "allow"),
+        ("shell(/bin/rm)", "rm x", "deny"),
+        ("shell(/bin/rm)", "/bin/rm x", "deny"),
+        ("shell(/usr/bin/git push)", "git push", "deny"),
+        ("shell(/usr/bin/git push)", "git status", "allow"),
+        ("shell(./x.sh)", "sh x.sh", "deny"),
+        ("shell(./x.sh)", "bash .//x.sh", "deny"),
+        ("shell(./x.sh)", "./x.sh", "deny"),
+        ("shell(./x.sh)", "sh y.sh", "allow"),
+    ],
+)
+def test_a_rule_that_denies_holds_for_every_way_to_name_what_it_names(
+    rule: str, command: str, verdict: str
+) -> None:
+    policy = msgspec.structs.replace(
+        POLICY, allow_all_tools=True, allow_all_paths=True, deny=rules(rule)
+    )
+    assert decide_shell(command, policy).verdict == verdict

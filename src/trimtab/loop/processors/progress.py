@@ -24,6 +24,9 @@ WAITING_SECONDS = 5.0
 WAITING_WEIGHT = 0.1
 """Waiting calls count less: an hour's build is polled more often than 25 times."""
 
+STARTS_AGENTS = "task"
+"""The tool that starts agents."""
+
 _SAVED_OUTPUT = r"\b(shell|tool-output|tool-result)-[\w-]+\.txt"
 """Names of files with saved output, which differ from call to call."""
 
@@ -115,7 +118,12 @@ class Progress(Processor):
         message, results = last_results(run.session.conversation.messages)
         if message is not None and message is not self._counted:
             self._counted = message
+            refused_start = False
             for call, result in results:
+                if is_refused_start(call, result):
+                    if refused_start:  # many at once are one attempt
+                        continue
+                    refused_start = True
                 score = self._count(call, result)
                 if score >= limit:
                     stop = self._stop(run, call, result)
@@ -197,9 +205,20 @@ class Progress(Processor):
         return Stop(reason="no_progress", exit_code=ExitCode.INCOMPLETE, message=message)
 
 
+def is_refused_start(call: ToolCall, result: ToolMessage) -> bool:
+    """Return True for an agent that was not started."""
+    return call.name == STARTS_AGENTS and result.failed
+
+
 def fingerprint(call: ToolCall, result: ToolMessage) -> int:
-    """Return a hash of a call and its result."""
+    """Return a hash of a call and its result.
+
+    What an agent was to do makes no difference if it was not started: agents that start agents
+    would go on asking without end.
+    """
     text = result.text
+    if is_refused_start(call, result):
+        return hash((call.name, text))
     if ".txt" in text:
         text = re.sub(_SAVED_OUTPUT, r"\1", text)
     return hash((call.name, call.arguments, result.failed, text))

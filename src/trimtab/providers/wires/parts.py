@@ -5,6 +5,7 @@ Finish reasons have the same names for all wires: `stop`, `tool_calls`, `length`
 """
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
@@ -20,6 +21,9 @@ T = TypeVar("T")
 REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
 """The fields in which services of the Chat Completions format send reasoning."""
 
+MAX_LEFT_OUT = 8
+_ABOUT = frozenset(("id", "model", "usage"))
+_PLACE = re.compile(r" - at `\$\.([\w.]+)`$")
 _ANY = msgspec.json.Decoder()
 
 
@@ -42,11 +46,31 @@ def _decode_leniently(kind: type[T], data: bytes) -> T:
 
 
 def read_as(value: Any, kind: type[T]) -> T:
-    """Convert a value to a typed record. Raises `ModelError` if that fails."""
-    try:
-        return msgspec.convert(value, kind)
-    except msgspec.ValidationError:
-        raise unreadable() from None
+    """Convert a value to a typed record. Raises `ModelError` if that fails.
+
+    Fields that say something about a reply, but are not part of it, are left out if they cannot be
+    read: it costs more to lose a reply than its count of tokens.
+    """
+    for _ in range(MAX_LEFT_OUT):
+        try:
+            return msgspec.convert(value, kind)
+        except msgspec.ValidationError as error:
+            if not _leave_out(value, str(error)):
+                break
+    raise unreadable() from None
+
+
+def _leave_out(value: Any, problem: str) -> bool:
+    """Remove the field that a message of msgspec names; return False if a reply needs it."""
+    match = _PLACE.search(problem)
+    names = match[1].split(".") if match else []
+    if not names or names[-1] not in _ABOUT:
+        return False
+    for name in names[:-1]:
+        if not isinstance(value, dict):
+            return False
+        value = value.get(name)
+    return isinstance(value, dict) and value.pop(names[-1], None) is not None
 
 
 def new_call_id() -> str:

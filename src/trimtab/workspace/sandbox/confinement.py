@@ -96,6 +96,12 @@ class Confinement:
         if roots != self.policy.roots:
             self.policy = msgspec.structs.replace(self.policy, roots=roots)
 
+    def keep(self, paths: Sequence[str]) -> None:
+        """Keep the commands that start from now on from changing these paths, too."""
+        kept = tuple(dict.fromkeys((*self.policy.read_only, *paths)))
+        if kept != self.policy.read_only:
+            self.policy = msgspec.structs.replace(self.policy, read_only=kept)
+
     def spawn(self, start: Start) -> tuple[int, Callable[[], None]]:
         """Start it; return its process id and a function to call at its end. Raises `OSError`."""
         if self.policy.variables:

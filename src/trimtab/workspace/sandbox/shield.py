@@ -1,8 +1,9 @@
-"""Keeps files that rules forbid to read from commands that may do anything else.
+"""Keeps files that rules forbid to read or write from commands that may do anything else.
 
 Unlike the fence it holds for approved commands. With the right to mount, or with bubblewrap, the
-files are covered in a namespace of the command. Landlock can only allow, so with it files are not
-readable either that a command creates beside a denied one.
+files are covered in a namespace of the command, or mounted read-only. Landlock can only allow: with
+it, files are not readable either that a command creates beside a denied one, and nothing is kept
+from being written.
 """
 
 import ctypes
@@ -18,7 +19,7 @@ from typing import Literal
 from trimtab.workspace.sandbox import landlock, seccomp
 from trimtab.workspace.sandbox.confinement import Start, spawn_bound
 from trimtab.workspace.sandbox.fence_policy import list_except
-from trimtab.workspace.sandbox.mounts import MountNamespace
+from trimtab.workspace.sandbox.mounts import READ_ONLY, MountNamespace
 
 ShieldBackend = Literal["mounts", "bubblewrap", "landlock"]
 BACKENDS: Sequence[ShieldBackend] = ("mounts", "bubblewrap", "landlock")
@@ -35,12 +36,19 @@ DROP_BOUNDING = 24
 
 
 class Shield:
-    """Starts commands that cannot read some paths."""
+    """Starts commands that cannot read some paths, and cannot change others (`kept`)."""
 
-    def __init__(self, backend: ShieldBackend, denied: Sequence[str], program: str = "") -> None:
+    def __init__(
+        self,
+        backend: ShieldBackend,
+        denied: Sequence[str],
+        program: str = "",
+        kept: Sequence[str] = (),
+    ) -> None:
         self.backend = backend
         self.denied = tuple(denied)
         self.program = program
+        self.kept = tuple(kept)
 
     def spawn(self, start: Start) -> tuple[int, Callable[[], None]]:
         """Start it; return its process id and a function to call at its end. Raises `OSError`."""
@@ -49,15 +57,21 @@ class Shield:
         bind = self._cover if self.backend == "mounts" else self._restrict
         return spawn_bound(bind, start.spawn), lambda: None
 
+    @property
+    def keeps_writes(self) -> bool:
+        """Return True if it can keep existing files from being changed."""
+        return self.backend != "landlock"
+
     def _paths(self) -> list[str]:
         """Return the denied paths that exist; a link is covered where it leads."""
-        real = dict.fromkeys(map(os.path.realpath, self.denied))
-        return [path for path in real if os.path.exists(path)]
+        return find_existing(self.denied)
 
     def _frame(self) -> list[str]:
         argv = [self.program, "--dev-bind", "/", "/"]
         if os.geteuid() == 0:  # it keeps the others
             argv += [word for name in UNCOVERING for word in ("--cap-drop", name)]
+        for path in find_existing(self.kept):
+            argv += ["--ro-bind", path, path]
         for path in self._paths():
             if os.path.isdir(path):
                 argv += ["--perms", "0000", "--tmpfs", path, "--remount-ro", path]
@@ -68,6 +82,9 @@ class Shield:
     def _cover(self) -> None:
         """Cover the paths in a mount namespace of the calling thread."""
         namespace = MountNamespace()
+        for path in find_existing(self.kept):
+            namespace.bind(path, path)
+            namespace.restrict(path, READ_ONLY)
         for path in self._paths():
             namespace.cover(path)
         give_up_uncovering()
@@ -80,6 +97,12 @@ class Shield:
             landlock.enter_ruleset(ruleset)
         finally:
             os.close(ruleset)
+
+
+def find_existing(paths: Sequence[str]) -> list[str]:
+    """Return where paths lead that exist, a folder before what is in it."""
+    real = dict.fromkeys(sorted(map(os.path.realpath, paths)))
+    return [path for path in real if os.path.exists(path)]
 
 
 def give_up_uncovering() -> None:

@@ -200,3 +200,27 @@ async def test_a_prompt_of_a_person_starts_the_count_anew_and_others_do_not() ->
     assert await progress.before_stop(run, done) is not None
     await progress.on_prompt(run, Prompt(text="go on", source="user"))
     assert await progress.before_stop(run, done) is None
+
+
+def refused(number: int, agents: int = 1) -> dict[str, Any]:
+    """A reply that starts agents, each with another prompt, where nobody has such a tool."""
+    prompts = [{"prompt": f"{number} {agent}"} for agent in range(agents)]
+    return {"tools": [{"name": "task", "arguments": prompt} for prompt in prompts]}
+
+
+async def test_agents_that_are_not_started_are_one_attempt_whatever_they_were_to_do() -> None:
+    """Agents that started agents went on asking without end: each prompt was another one."""
+    replies = [refused(number, agents=4) for number in range(60)]
+    run = make_run(replies, "go", tools=[EchoTool()], processors=[Progress(25)])
+    session = await drained(run)
+    assert run.stop is not None
+    assert run.stop.reason == "no_progress"
+    assert len(session.of("assistant.message")) == 25
+
+
+async def test_many_agents_refused_in_one_reply_do_not_end_a_run() -> None:
+    replies = [refused(1, agents=40), {"tools": [call(text="a")]}, refused(2, agents=40), "done"]
+    run = make_run(replies, "go", tools=[EchoTool()], processors=[Progress(25)])
+    await drained(run)
+    assert run.stop is not None
+    assert run.stop.reason == "end_turn"

@@ -80,6 +80,55 @@ async def test_everything_else_works_as_before(bench: Bench) -> None:
     assert bench.path(".env").read_text() == "s3cret\n"
 
 
+@pytest.fixture(params=["mounts", "bubblewrap"])
+async def keeping(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Bench]:
+    if not works(request.param):
+        pytest.skip(f"{request.param} does not work here: run as root, or install bubblewrap")
+    async with open_bench(tmp_path) as opened:
+        opened.write("src/a", "old\n")
+        opened.write("lock", "old\n")
+        opened.write("out", "old\n")
+        kept = [str(opened.root / name) for name in ("src", "lock", "gone")]
+        opened.workspace.shells.shield = Shield(request.param, (), PROGRAM, kept)
+        yield opened
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo new > src/a",
+        "echo new >> lock",
+        "touch src/b",
+        "rm -rf src lock",
+        "mv src other; echo new > other/a",
+        "mv out lock",
+        "ln src/a hard; echo new > hard",
+        'python3 -c \'open("src/a", "w").write("new")\'',
+        "find . -type f -exec sh -c 'echo new > $0' {} ';'",
+        "printf -- '--- src/a\\n+++ src/a\\n@@ -1 +1 @@\\n-old\\n+new\\n' | patch -p0",
+        "echo 'echo new > src/a' > gen.sh; sh gen.sh",
+        "mount -o remount,rw,bind src; echo new > src/a",
+        "umount -l src lock; echo new > src/a; echo new > lock",
+        "chmod -R a+x src lock; touch -d yesterday lock",
+    ],
+)
+async def test_what_must_not_be_written_stays_whatever_a_command_tries(
+    keeping: Bench, command: str
+) -> None:
+    paths = [keeping.path("src/a"), keeping.path("lock")]
+    before = [(path.stat().st_mode, path.stat().st_mtime_ns) for path in paths]
+    await keeping.bash(command)
+    assert [path.read_text() for path in paths] == ["old\n", "old\n"]
+    assert [(path.stat().st_mode, path.stat().st_mtime_ns) for path in paths] == before
+    assert not keeping.path("src/b").exists()
+
+
+async def test_what_must_not_be_written_can_be_read_and_the_rest_changed(keeping: Bench) -> None:
+    text = await keeping.bash("cat src/a lock; echo new > out; mkdir deep; echo x > deep/x; ls")
+    assert text.startswith("old\nold\ndeep\n")
+    assert keeping.path("out").read_text() == "new\n"
+
+
 def test_without_a_backend_the_reason_is_given(tmp_path: Path) -> None:
     assert detect_shield(str(tmp_path), ("bubblewrap",)) == "bubblewrap is not installed"
     assert isinstance(detect_shield(os.environ["PATH"]), Shield | str)

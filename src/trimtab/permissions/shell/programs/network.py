@@ -179,6 +179,13 @@ def find_hosts(words: Sequence[str]) -> Iterator[str]:
                 yield part
 
 
+def find_labelled(words: Sequence[str], label: str) -> Iterator[str]:
+    """The addresses in words of a host without a dot in its name, which looks like any word."""
+    beginning = rf"(?:^|//|[=,@:\s]){re.escape(label)}\.?(?=$|[:/?#,\s])"
+    address = re.compile(beginning + r"((?::\d+(?=$|[/?#]))?(?:[/?#]\S*)?)", re.IGNORECASE)
+    yield from (f"http://{label}{rest}" for word in words for rest in address.findall(word))
+
+
 def _is_open(text: str) -> bool:
     """Return True if the host in a word is not known; a blank before it makes the word no host."""
     return UNKNOWN in text and not re.search(r"\s", text.partition(UNKNOWN)[0])
