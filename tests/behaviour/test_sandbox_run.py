@@ -120,6 +120,21 @@ async def greet(listener: Listener, reader: StreamReader, writer: StreamWriter) 
 
 
 @pytest.mark.needs("bubblewrap", "curl")
+async def test_without_a_list_a_refusal_reaches_the_model_though_the_output_hides_it(
+    cli: Cli,
+) -> None:
+    """`pip install x 2>&1 | tail -1` said that there is no such package."""
+    (cli.home / "settings.json").write_text(json.dumps({"sandbox": {"enabled": True}}))
+    command = "curl -sS http://packages.test/x >/dev/null 2>&1 | tail -1; true"
+    async with serving([{"tools": [bash(command)]}, "done"]) as server:
+        ran = await cli.use(server).ask("go", "--allow-all-tools")
+        told = json.dumps(server.requests[1].body, default=str)
+    (refused,) = ran.of("trimtab.connection_refused")
+    assert (refused["host"], refused["port"]) == ("packages.test", 80)
+    assert "the sandbox refused a connection to packages.test:80" in told
+
+
+@pytest.mark.needs("bubblewrap", "curl")
 async def test_hosts_are_reached_by_a_list_and_refusals_reach_the_model_and_the_log(
     cli: Cli,
 ) -> None:
