@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from clikit import Cli, bash, serving
+from gitkit import make_repository
 from netkit import OK, Listener, listening
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.options import PermissionOptions, SandboxSettings
@@ -117,6 +118,35 @@ async def greet(listener: Listener, reader: StreamReader, writer: StreamWriter) 
     await listener.read(reader)
     writer.write(OK)
     await writer.drain()
+
+
+@pytest.mark.needs("bubblewrap", "git")
+async def test_git_does_not_complain_of_names_that_the_sandbox_protects(cli: Cli) -> None:
+    """`.gitmodules`, which is not there and must not be made, could not be opened."""
+    make_repository(cli.cwd)
+    (cli.home / "settings.json").write_text(json.dumps({"sandbox": {"enabled": True}}))
+    command = "git fetch . 2>&1; git submodule status 2>&1; echo x > .gitmodules; echo end"
+    async with serving([{"tools": [bash(command)]}, "done"]) as server:
+        await cli.use(server).ask("go", "--allow-all-tools")
+        told = json.dumps(server.requests[1].body, default=str)
+    assert "end" in told
+    assert "unable to access" not in told
+    assert not (cli.cwd / ".gitmodules").exists()
+
+
+@pytest.mark.needs("bubblewrap", "curl")
+async def test_without_a_list_a_refusal_reaches_the_model_though_the_output_hides_it(
+    cli: Cli,
+) -> None:
+    """`pip install x 2>&1 | tail -1` said that there is no such package."""
+    (cli.home / "settings.json").write_text(json.dumps({"sandbox": {"enabled": True}}))
+    command = "curl -sS http://packages.test/x >/dev/null 2>&1 | tail -1; true"
+    async with serving([{"tools": [bash(command)]}, "done"]) as server:
+        ran = await cli.use(server).ask("go", "--allow-all-tools")
+        told = json.dumps(server.requests[1].body, default=str)
+    (refused,) = ran.of("trimtab.connection_refused")
+    assert (refused["host"], refused["port"]) == ("packages.test", 80)
+    assert "the sandbox refused a connection to packages.test:80" in told
 
 
 @pytest.mark.needs("bubblewrap", "curl")

@@ -1,5 +1,6 @@
 """Permissions: rules, policies, decisions, and questions about them."""
 
+import re
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Literal, Protocol
 
@@ -34,7 +35,19 @@ def can_name_command(text: str) -> bool:
     """Return True if a rule with this argument is for one command, in words as they are typed."""
     program = text.partition(" ")[0]
     plain = _NOT_IN_COMMANDS.isdisjoint(text) and text[-1:] != ":"
+    plain = plain and (text.isascii() or not find_lookalike(text))
     return plain and ":" not in program and program[:1] not in tuple("@!~-")
+
+
+def find_lookalike(text: str) -> str:
+    """Return the first word of a text with characters in it that only look like others."""
+    from unicodedata import normalize
+
+    for word in re.split(r"[^\w\u00a0-\uffff]+", text):
+        odd = re.search("[A-Za-z]", word) or normalize("NFKC", word) != word
+        if not word.isascii() and odd:
+            return word
+    return ""
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,10 +4,9 @@ import os
 import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
-from unicodedata import normalize
 
 from trimtab.contracts.errors import UsageError
-from trimtab.contracts.permission import Rule, can_name_command
+from trimtab.contracts.permission import Rule, can_name_command, find_lookalike
 from trimtab.contracts.tool import Access
 from trimtab.permissions.groups import (
     MARK,
@@ -45,7 +44,6 @@ _FOREIGN = {
 """Names by which programs and people call these kinds, with an argument."""
 _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 """Characters that nobody sees, so that nobody can tell why a rule covers nothing."""
-_LATIN = re.compile("[A-Za-z]")
 _ALL_TOOLS = frozenset(("all", "any", "everything", "tools", "none"))
 KINDS = ("shell", "bash", "write", "read", "url", "memory")
 """The kinds of rules; any other word is the name of a tool or a server."""
@@ -127,13 +125,9 @@ def _find_meant(kind: str) -> str:
 
 def _find_lookalike(kind: str, argument: str | None) -> str:
     """Return what is wrong with characters that look like others, and so cover nothing."""
-    of_words = () if argument is None or kind in ("read", "write", "url") else (argument,)
-    for word in (part for text in (kind, *of_words) for part in re.split(r"\W+", text)):
-        if not word.isascii() and (_LATIN.search(word) or normalize("NFKC", word) != word):
-            return f"{word!r} has characters in it that look like others; type it anew"
-    if any(char >= "\u00a0" and char.isspace() for text in of_words for char in text):
-        return "it has a blank in it that is no ordinary one; type it anew"
-    return ""
+    texts = (kind,) if argument is None or kind in ("read", "write", "url") else (kind, argument)
+    word = next(filter(None, (find_lookalike(text) for text in texts if not text.isascii())), "")
+    return f"{word!r} has characters in it that look like others; type it anew" if word else ""
 
 
 def is_kind(name: str) -> bool:

@@ -29,6 +29,8 @@ FOLDERS = frozenset(
     )
 )
 """Protected names of folders."""
+EMPTY = "empty"
+"""An empty file in the agent's own folder."""
 SOCKETS = ("tmux-", "ssh-", ".X11-unix", ".ICE-unix", "dbus-", "screen")
 """Names of sockets in the temp directory through which programs outside accept commands."""
 
@@ -48,6 +50,8 @@ class Frame(msgspec.Struct, kw_only=True):
     ignored: list[str]
     """Names hidden from git, which fails on devices in a working tree."""
     exclude: str = ""
+    empty: str = "/dev/null"
+    """What covers a name that programs read if it is there, and complain of if they cannot."""
 
     def list_arguments(self, *, mounted: bool = False) -> list[str]:
         """Return all arguments, without the covers if they are `mounted` already."""
@@ -64,6 +68,7 @@ def frame(policy: SandboxPolicy, program: str) -> Frame:
     made = Frame(
         argv=[program], tail=[], covers=[], folders=[], left=[], left_folders=[], ignored=[]
     )
+    made.empty = find_empty(policy)
     add = made.argv.extend
     add(("--unshare-pid", "--unshare-ipc", "--unshare-uts"))
     add(() if policy.network else ("--unshare-net",))
@@ -198,12 +203,26 @@ def cover(made: Frame, path: str, root: str) -> None:
             made.folders.append(path)
             made.left_folders.append(path)
         else:
-            made.covers.append(("/dev/null", path))
+            source = made.empty if os.path.basename(path) == ".gitmodules" else "/dev/null"
+            made.covers.append((source, path))
             made.left.append(path)
         folder = os.path.dirname(path)
         if not os.path.lexists(folder) and folder not in made.left_folders:
             made.left_folders.append(folder)
         made.ignored.append("/" + os.path.relpath(path, root))
+
+
+def find_empty(policy: SandboxPolicy) -> str:
+    """Return an empty file that no command can change, or a device if there is none."""
+    for folder in policy.own[-1:]:
+        path = os.path.join(folder, EMPTY)
+        with suppress(OSError):
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o444))
+        with suppress(OSError):
+            found = os.lstat(path)
+            if stat.S_ISREG(found.st_mode) and found.st_size == 0:
+                return path
+    return "/dev/null"
 
 
 def is_folder_name(path: str) -> bool:

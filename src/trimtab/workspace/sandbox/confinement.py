@@ -141,11 +141,9 @@ class Confinement:
     def _start(
         self, start: Start, frame: bubblewrap.Frame, fds: Sequence[int]
     ) -> "tuple[int, Bridge | None]":
-        """Connect the command to the proxy if any host is allowed, or may be asked about."""
-        hosts, ask_host = self.policy.hosts, self.ask_host
-        if hosts is None and ask_host is not None:
-            hosts = HostList(())
-        if hosts is None or self.policy.network or start.say is None:
+        """Connect the command to the proxy, which also says what it refuses."""
+        hosts, ask_host = self.policy.hosts or HostList(()), self.ask_host
+        if self.policy.network or start.say is None:
             return spawn_framed(start, frame, fds), None
         from trimtab.workspace.sandbox.bridge import Bridge, proxy_variables
 
