@@ -8,6 +8,7 @@ import pytest
 
 from permissionkit import POLICY, rules
 from trimtab.contracts.permission import Policy
+from trimtab.permissions.assess import forget_scripts
 from trimtab.permissions.decide_shell import decide_shell
 from trimtab.permissions.shell.verdict.repositories import find_starting, starts_programs
 
@@ -76,3 +77,32 @@ def test_ordinary_repositories_below_are_left_alone(policy: Policy, settings: st
     (Path(policy.cwd) / "deep/sub/.git/config").write_text(settings)
     assert find_starting(policy.cwd) == ""
     assert decide_shell("git add .", policy).verdict == "allow"
+
+
+@pytest.mark.parametrize("name", ["q/hooks/update", "q/hooks/pre-receive"])
+def test_a_repository_of_the_workspace_that_is_pushed_to_runs_its_hooks(
+    policy: Policy, name: str
+) -> None:
+    """`git push q` ran a hook that a rule for writing had let be put there."""
+    commands = ("git push q HEAD", "git push -q ./q HEAD:refs/heads/x", "git remote add o ./q")
+    for folder in ("q/hooks", "q/objects"):
+        (Path(policy.cwd) / folder).mkdir(parents=True)
+    (Path(policy.cwd) / "q/HEAD").touch()
+    for command in (*commands, "git push origin main"):
+        assert decide_shell(command, policy).verdict == "allow"
+    (Path(policy.cwd) / name).touch()
+    forget_scripts()
+    for command in commands:
+        assert decide_shell(command, policy).verdict == "ask"
+    assert decide_shell("git push origin main", policy).verdict == "allow"
+
+
+@pytest.mark.parametrize(
+    "command", ["git init --bare r && git push r", "git clone . r; git push ./r"]
+)
+def test_a_repository_that_a_script_makes_is_not_pushed_to_unasked(
+    policy: Policy, command: str
+) -> None:
+    assert decide_shell(command, policy).verdict == "ask"
+    usual = "git init && git remote add origin https://x.test/y && git push -u origin main"
+    assert decide_shell(usual, policy).verdict == "allow"
