@@ -260,6 +260,12 @@ class Parser(PartReader):
         self._read_do()
         self._endless_loops -= counted
 
+    def _read_select(self) -> None:
+        """A `select` asks until its input ends."""
+        self._endless_loops += 1
+        self._read_for()
+        self._endless_loops -= 1
+
     def _read_case(self) -> None:
         self._skip_blanks()
         self._read_plain_word()
@@ -378,7 +384,7 @@ class Parser(PartReader):
         "while": _read_while,
         "until": _read_while,
         "for": _read_for,
-        "select": _read_for,
+        "select": _read_select,
         "case": _read_case,
         "[[": _read_test,
     }
