@@ -25,6 +25,8 @@ make -sf-
 make --makefile=- all
 make -f /dev/stdin
 make --file=/proc/self/fd/0
+shell(tar)
+tar --use-compress=./evil -cf x.tar a
 shell(go build)
 go build -ldflags='-linkmode=external -extld=sh'
 go build -ldflags '-extar ./evil'
