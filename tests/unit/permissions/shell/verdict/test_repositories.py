@@ -106,3 +106,19 @@ def test_a_repository_that_a_script_makes_is_not_pushed_to_unasked(
     assert decide_shell(command, policy).verdict == "ask"
     usual = "git init && git remote add origin https://x.test/y && git push -u origin main"
     assert decide_shell(usual, policy).verdict == "allow"
+
+
+def test_only_the_repositories_that_git_works_in_are_searched(policy: Policy) -> None:
+    """A folder of many projects is too large, and most of them are not meant."""
+    cwd = Path(policy.cwd)
+    (cwd / ".git").rmdir()
+    (cwd / "app/.git").mkdir(parents=True)
+    (cwd / "deep/sub/.git/config").write_text("[core]\n\tfsmonitor = ./evil\n")
+    for command in ("cd app && git add .", "git -C app commit -m x", "git init new"):
+        assert decide_shell(command, policy).verdict == "allow"
+    (cwd / "app/below/.git").mkdir(parents=True)
+    (cwd / "app/below/.git/config").write_text("[core]\n\tfsmonitor = ./evil\n")
+    forget_scripts()
+    assert decide_shell("cd app && git add .", policy).verdict == "ask"
+    assert decide_shell("git -C app commit -m x", policy).verdict == "ask"
+    assert decide_shell("git init new", policy).verdict == "allow"
