@@ -245,7 +245,7 @@ class World:
         if self.other.poll() is not None:
             return False
         state = Path(f"/proc/{self.other.pid}/stat").read_text().rpartition(")")[2].split()
-        return state[0] == "S" and state[16] == str(os.getpriority(os.PRIO_PROCESS, 0))
+        return state[0] in "RSD" and state[16] == str(os.getpriority(os.PRIO_PROCESS, 0))
 
     def _fingerprint(self) -> dict[str, str]:
         found = {}

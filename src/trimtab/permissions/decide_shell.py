@@ -340,16 +340,18 @@ def _ask_about_repositories(analysis: Analysis, policy: Policy) -> Decision | No
     """Ask if git, looking for changes, would start what another repository below tells it to."""
     if not any(f.base.startswith("git ") and not f.read_only for f in analysis.commands):
         return None
-    top = find_root(policy.cwd) or policy.cwd
     words = [word for found in analysis.commands for word in found.words]
     generated = any(part in REGENERATED for word in words for part in word.split(os.sep))
-    below = find_starting(top, () if generated else REGENERATED)
-    if below:
-        reason = f"The settings of {below} make git start programs."
-        return Decision(verdict="ask", reason=reason)
-    if below is None:
-        reason = f"{top} is too large to be searched for repositories that make git start programs."
-        return Decision(verdict="ask", reason=reason)
+    paths = map(os.path.realpath, (policy.cwd, *analysis.reads, *analysis.touched))
+    found = dict.fromkeys(filter(None, map(find_root, paths)))
+    for top in (one for one in found if not any(one.startswith(f"{o}/") for o in found)):
+        below = find_starting(top, () if generated else REGENERATED)
+        if below:
+            reason = f"The settings of {below} make git start programs."
+            return Decision(verdict="ask", reason=reason)
+        if below is None:
+            reason = f"{top} is too large to be searched for repositories that start programs."
+            return Decision(verdict="ask", reason=reason)
     return None
 
 

@@ -10,6 +10,8 @@ _SAFE_SETTINGS = (
     ("core.fsmonitor", "false"),
     ("core.pager", "cat"),
     ("safe.bareRepository", "explicit"),
+    ("diff.submodule", "short"),
+    ("status.submoduleSummary", "false"),
 )
 _STARTS_PROGRAMS = {
     "diff": ("external", "textconv", "command"),

@@ -19,6 +19,14 @@ make test ARGS="$(cat args)"
 make test CC='sh -c ./evil'
 make test -I../other
 make test --include-dir=/other
+shell(make)
+make -f -
+make -sf-
+make --makefile=- all
+make -f /dev/stdin
+make --file=/proc/self/fd/0
+shell(tar)
+tar --use-compress=./evil -cf x.tar a
 shell(go build)
 go build -ldflags='-linkmode=external -extld=sh'
 go build -ldflags '-extar ./evil'

@@ -519,3 +519,20 @@ def test_a_rule_for_git_does_not_cover_settings_that_are_files_of_the_workspace(
         verdict = decide_shell(command, policy).verdict
         assert verdict == "ask", command
     assert decide_shell("git fetch ./bare", policy).verdict == "allow"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "trap 'ls & ls &' CHLD; ls",
+        "trap f SIGCHLD; f() { ls & ls & }; ls",
+        "trap 'ls & ls &' 17; ls",
+        "select x in a; do sleep 9 & done < /dev/zero",
+        "git diff --submodule=diff",
+        "git log -p --submod=diff",
+    ],
+)
+def test_what_goes_on_by_itself_or_in_other_repositories_is_a_hazard(command: str) -> None:
+    assert analyse(command, "/srv").hazards
+    for usual in ("trap 'echo done' EXIT; ls", "git diff --submodule=log", "git log --submodule"):
+        assert not analyse(usual, "/srv").hazards

@@ -70,7 +70,7 @@ async def test_only_what_nobody_was_asked_about_runs_with_caution(repository: Pa
 def test_variables_go_on_counting_where_the_person_stopped() -> None:
     variables = safe_git_variables({"GIT_CONFIG_COUNT": "2"})
     assert variables["GIT_CONFIG_KEY_2"] == "core.fsmonitor"
-    assert variables["GIT_CONFIG_COUNT"] == "5"
+    assert variables["GIT_CONFIG_COUNT"] == "7"
     assert safe_git_variables({"GIT_CONFIG_COUNT": "x"})["GIT_CONFIG_KEY_0"] == "core.fsmonitor"
 
 

@@ -250,10 +250,12 @@ class Parser(PartReader):
         self.script.loops.setdefault(name, []).append(loop)
 
     def _read_select(self) -> None:
-        """Read a loop whose variable is empty after an answer that is not a number."""
+        """A `select` asks until its input ends; its variable may be empty after an answer."""
         self._skip_blanks()
         self._read_loop_words()
+        self._endless_loops += 1
         self._read_repeated()
+        self._endless_loops -= 1
 
     def _read_repeated(self) -> None:
         self._skip_blanks()

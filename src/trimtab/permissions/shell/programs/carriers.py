@@ -26,6 +26,8 @@ _STANDARD_INPUT = re.compile(r"-|/dev/(stdin|fd/.*)|/proc/.*/fd/.*")
 _REREADS = re.compile(r"keyword|history|histexpand|expand_aliases|extglob|posix")
 """Settings of a shell by which words mean something else."""
 _SETS = re.compile(r"[-+][A-Za-z]*[oO]")
+_CHILD_ENDED = re.compile(r"(?:SIG)?CHLD|17|18|20", re.IGNORECASE)
+"""The signal that a shell gets when a process it started has ended; its number differs."""
 PROCESSES = r"[1-9]|[1-5]\d"
 """A number of processes that may run at the same time."""
 _PARALLEL_VALUED = frozenset(
@@ -271,6 +273,8 @@ def _carry_trap(judge: "Judge", rest: Sequence[Argument]) -> bool:
     words = [word for word in rest if word.text not in ("--", "-p", "-l", "-P")]
     if len(words) > 1 and words[0].text not in ("-", ""):
         run_script(judge, words[0], "bash", inherits=True)
+        if any(_CHILD_ENDED.fullmatch(word.text) for word in words[1:]):
+            judge.into.add_hazards("what runs when a process ends may start processes without end")
     return True
 
 

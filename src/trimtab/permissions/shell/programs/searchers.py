@@ -1,5 +1,6 @@
 """`find`, `fd`, `sed`, `awk` and git's own carriers: languages of their own in their arguments."""
 
+import os
 import re
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
@@ -281,9 +282,23 @@ def _note_git_files(judge: "Judge", subcommand: str, rest: Sequence[Argument]) -
         judge.note_places(files, reads=True, certain=True)
 
 
+def _check_pushed(judge: "Judge", rest: Sequence[Argument]) -> None:
+    """Check the repositories of the workspace that are pushed to: their hooks run."""
+    makers = [f for f in judge.into.commands if f.base in ("git init", "git clone")]
+    words = {word for found in makers for word in found.words[2:] if word[:1] != "-"}
+    made = {os.path.normpath(path) for word in words for path in judge.places.resolve(word)}
+    for word in rest:
+        if made.intersection(map(os.path.normpath, judge.places.resolve(word.text))):
+            judge.into.add_hazards("git pushes to a repository that the same script makes")
+        elif below := judge.places.find_pushed(word.text):
+            judge.into.add_hazards(f"git takes settings and hooks from {below}")
+
+
 def search_git(judge: "Judge", subcommand: str, rest: Sequence[Argument]) -> None:
     """`git rebase --exec`, `git bisect run`, `git submodule foreach`; files of any place."""
     _note_git_files(judge, subcommand, rest)
+    if subcommand in ("push", "send-pack", "remote"):
+        _check_pushed(judge, rest)
     if subcommand == "rebase":
         reading = read_options(_EXEC, rest)
         for option in ("-x", "--exec"):

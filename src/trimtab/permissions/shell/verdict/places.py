@@ -120,6 +120,13 @@ class Places:
                 return path
         return ""
 
+    def find_pushed(self, text: str) -> str:
+        """Return a repository below ours that starts programs when it is pushed to."""
+        top = os.path.realpath(self._cwd)
+        paths = (os.path.realpath(path) for path in self.resolve(text) if text[:1] != "-")
+        inside = (path for path in paths if path.startswith(top + os.sep) and os.path.isdir(path))
+        return next(filter(starts_programs, inside), "")
+
     def paths_in(self, argument: Argument, *, certain: bool = False) -> list[str]:
         """Yield what may be a path in an argument, as it is written; if `certain`, it is one."""
         text = argument.text

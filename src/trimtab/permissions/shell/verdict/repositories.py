@@ -147,7 +147,8 @@ def _find_git(folder: str) -> str:
     if os.path.isfile(marker):
         with suppress(OSError), open(marker, encoding="utf-8", errors="surrogateescape") as file:
             return os.path.join(folder, file.readline(4096).removeprefix("gitdir:").strip())
-    return marker
+    is_bare = not os.path.lexists(marker) and os.path.lexists(f"{folder}/HEAD")
+    return folder if is_bare else marker
 
 
 def _read_settings(git: str) -> Iterator[bytes]:

@@ -9,6 +9,7 @@ import pytest
 from gitkit import git, make_repository
 from permissionkit import POLICY, rules
 from trimtab.contracts.permission import Policy
+from trimtab.permissions.assess import forget_scripts
 from trimtab.permissions.decide_shell import decide_shell
 from trimtab.permissions.shell.verdict.repositories import (
     find_starting,
@@ -109,3 +110,48 @@ def test_the_index_tells_of_other_repositories(tmp_path: Path) -> None:
     assert holds_links(str(tmp_path))
     git(tmp_path, "update-index", "--split-index")
     assert holds_links(str(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["q/hooks/update", "q/hooks/pre-receive"])
+def test_a_repository_of_the_workspace_that_is_pushed_to_runs_its_hooks(
+    policy: Policy, name: str
+) -> None:
+    """`git push q` ran a hook that a rule for writing had let be put there."""
+    commands = ("git push q HEAD", "git push -q ./q HEAD:refs/heads/x", "git remote add o ./q")
+    for folder in ("q/hooks", "q/objects"):
+        (Path(policy.cwd) / folder).mkdir(parents=True)
+    (Path(policy.cwd) / "q/HEAD").touch()
+    for command in (*commands, "git push origin main"):
+        assert decide_shell(command, policy).verdict == "allow"
+    (Path(policy.cwd) / name).touch()
+    forget_scripts()
+    for command in commands:
+        assert decide_shell(command, policy).verdict == "ask"
+    assert decide_shell("git push origin main", policy).verdict == "allow"
+
+
+@pytest.mark.parametrize(
+    "command", ["git init --bare r && git push r", "git clone . r; git push ./r"]
+)
+def test_a_repository_that_a_script_makes_is_not_pushed_to_unasked(
+    policy: Policy, command: str
+) -> None:
+    assert decide_shell(command, policy).verdict == "ask"
+    usual = "git init && git remote add origin https://x.test/y && git push -u origin main"
+    assert decide_shell(usual, policy).verdict == "allow"
+
+
+def test_only_the_repositories_that_git_works_in_are_searched(policy: Policy) -> None:
+    """A folder of many projects is too large, and most of them are not meant."""
+    cwd = Path(policy.cwd)
+    (cwd / ".git").rmdir()
+    (cwd / "app/.git").mkdir(parents=True)
+    (cwd / "deep/sub/.git/config").write_text("[core]\n\tfsmonitor = ./evil\n")
+    for command in ("cd app && git add .", "git -C app commit -m x", "git init new"):
+        assert decide_shell(command, policy).verdict == "allow"
+    (cwd / "app/below/.git").mkdir(parents=True)
+    (cwd / "app/below/.git/config").write_text("[core]\n\tfsmonitor = ./evil\n")
+    forget_scripts()
+    assert decide_shell("cd app && git add .", policy).verdict == "ask"
+    assert decide_shell("git -C app commit -m x", policy).verdict == "ask"
+    assert decide_shell("git init new", policy).verdict == "allow"
