@@ -27,6 +27,7 @@ from trimtab.permissions.paths import (
     refuse_special,
 )
 from trimtab.permissions.plain import find_plain_programs
+from trimtab.permissions.reach import find_rule
 from trimtab.permissions.read_folders import find_granted, is_secret
 from trimtab.permissions.rules import (
     covers,
@@ -36,7 +37,6 @@ from trimtab.permissions.rules import (
     matches_path,
     may_run_from,
     name_rule,
-    runs_from,
 )
 from trimtab.permissions.shell.grammar.words import UNKNOWN
 from trimtab.permissions.shell.programs.launchers import find_named
@@ -376,16 +376,6 @@ def _ask_about_protected(path: str) -> Decision:
 
 def _find_deleters(analysis: Analysis) -> list[Found]:
     return [found for found in analysis.commands if found.base in ("rm", "unlink", "shred")]
-
-
-def find_rule(found: Found, policy: Policy) -> Rule | None:
-    """Return a rule that allows a command by its name."""
-    covering = (
-        rule
-        for rule in policy.allow
-        if matches_command(rule, found) or runs_from(rule, found, policy.cwd)
-    )
-    return next(covering, None)
 
 
 def _find_url_rule(found: Found, policy: Policy) -> Rule | None:

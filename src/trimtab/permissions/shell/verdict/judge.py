@@ -20,6 +20,7 @@ from trimtab.permissions.shell.grammar.words import FRESH, UNKNOWN, Argument, Va
 from trimtab.permissions.shell.programs.carried import find_carried
 from trimtab.permissions.shell.programs.carriers import carry, is_carrier
 from trimtab.permissions.shell.programs.destruction import find_destruction
+from trimtab.permissions.shell.programs.given_places import find_given
 from trimtab.permissions.shell.programs.identify import Name, identify
 from trimtab.permissions.shell.programs.launchers import find_launched, search_aliases
 from trimtab.permissions.shell.programs.leading import (
@@ -351,6 +352,8 @@ class Judge:
             literal=literal and len(known) == len(arguments),
             spelled=literal and not any(UNKNOWN in argument.text for argument in arguments),
             places=tuple(self.places.resolve(first.text)) if "/" in first.text else (),
+            given=find_given(name.program, arguments[1:], self.places.resolve),
+            unclear=any(argument.may_be_option or argument.many for argument in arguments),
         )
         for words in reversed(split_targets(leading)):
             one = msgspec.structs.replace(found, leading=words)
