@@ -16,6 +16,7 @@ from trimtab.permissions.file_commands import (
     ON_FILES,
     changes_named_files,
     find_copied,
+    holds_secret,
     is_named,
 )
 from trimtab.permissions.paths import (
@@ -473,10 +474,11 @@ def find_places_elsewhere(analysis: Analysis, policy: Policy) -> Iterator[tuple[
     if policy.allow_all_paths or not working:
         return
     sources = find_copied(working, analysis.touched)
+    links = all(found.base == "ln" for found in working)  # what is linked is still read there
     alone = all(found.read_only or found.base in ON_FILES for found in analysis.commands)
     hidden = _matches_hidden(analysis)
     for pattern in analysis.touched:
-        copied = pattern in sources
+        copied = pattern in sources and (links or not holds_secret(pattern))
         inside = (*policy.roots, *policy.readable, *PUBLIC) if copied else policy.roots
         for path in find_files(pattern, hidden=hidden):
             named = alone or is_secret(path) or is_named(pattern, working)

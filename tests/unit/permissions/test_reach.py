@@ -172,3 +172,38 @@ def test_a_group_that_leaves_a_command_out_is_not_offered_with_it() -> None:
     assert find_bundle("docker run --privileged x", ["shell(docker run)"], None, known) is None
     erasing = "xcrun simctl erase all"
     assert find_everyday(erasing, ["shell(xcrun simctl erase)"], (), POLICY) is None
+
+
+@pytest.mark.parametrize(
+    ("rule", "command"),
+    [
+        ("grep", "grep --frob foo /home/someone/x"),
+        ("grep", "grep -R --frob=x foo ~"),
+        ("egrep", "egrep foo /home/someone/x"),
+        ("rg", "rg --frob foo ~"),
+        ("cat", "cat --frob ~/.ssh/id_rsa"),
+        ("sort", "sort --unk ~/x"),
+        ("diff", "diff --frob ~/x ~/y"),
+        ("jq", "jq --frob . ~/x"),
+        ("awk", "awk --frob '{print}' ~/x"),
+        ("unzip", "unzip -p ~/x.zip"),
+        ("xxd", "xxd ~/x"),
+        ("split", "split ~/x"),
+    ],
+)
+def test_a_rule_for_a_program_that_only_reads_reaches_no_further_than_all_tools(
+    rule: str, command: str
+) -> None:
+    policy = msgspec.structs.replace(POLICY, allow=rules(f"shell({rule})"))
+    everything = msgspec.structs.replace(POLICY, allow_all_tools=True)
+    assert decide_shell(command, policy).verdict == "ask"
+    assert decide_shell(command, everything).verdict == "ask"
+    inside = command.replace("/home/someone/", "").replace("~/.ssh/", "").replace("~/", "")
+    assert decide_shell(inside.replace("~", "a"), policy).verdict == "allow"
+
+
+def test_an_option_of_grep_that_is_not_known_is_tried_behind_the_fence() -> None:
+    decision = decide_shell("grep --frob foo a", POLICY)
+    assert decision.verdict == "allow"
+    assert decision.harmless
+    assert decide_shell("sort --frob a", POLICY).verdict == "ask"

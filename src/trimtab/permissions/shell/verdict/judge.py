@@ -57,6 +57,7 @@ from trimtab.permissions.shell.verdict.reading import (
     informs,
     is_read_only,
     may_inform,
+    never_writes,
     seems_read_only,
     shows_names,
 )
@@ -442,7 +443,7 @@ class Judge:
         if reading.uncertain and does_more and not table.free:
             self._doubt(name, table, reading)
         else:
-            seems = may_inform(name, rest) or seems_read_only(table, reading)
+            seems = may_inform(name, rest) or seems_read_only(name, table, reading)
             self._doubtful = seems and not read_only
         self._note_operands(table, reading, given, name, reads=read_only or self._doubtful)
         if name.program in ("cd", "pushd", "popd"):
@@ -474,6 +475,8 @@ class Judge:
         reads: bool,
     ) -> None:
         """Note the arguments that may be paths: neither text nor the pattern of a search."""
+        if not reads and never_writes(name, table, reading):
+            self._note_operands(table, reading, rest, name, reads=True)
         if name.program == "git":
             self.note_places(rest[: max(name.skipped - 1, 0)], reads=reads)
         if table.text or name.program == "set":
