@@ -15,12 +15,13 @@ from trimtab.permissions.groups import load_whole_programs
 from trimtab.permissions.shell.grammar.words import Argument
 from trimtab.permissions.shell.programs.identify import identify
 from trimtab.permissions.shell.programs.launchers import drop_version, find_launched
-from trimtab.permissions.shell.programs.leading import TARGETED, may_begin_with
+from trimtab.permissions.shell.programs.leading import TARGETED, may_begin_with, split_modules
 
 _TABLES = os.path.join(os.path.dirname(__file__), "shell", "programs", "tables")
 _DEEPEST = 4
 _SCRIPT = re.compile(r"(?:^|[+:/_-])(?:(?:un)?publish|deploy|upload)(?![a-z])|^release(?![a-z.])")
 """Names of scripts and targets that reach other people."""
+_INSTALLED = re.compile(r"(?:[\w.@/~-]*/)?node_modules/(?:\.bin/)?((?:@[\w.-]+/)?[\w.-]+)[\w./-]*")
 _SCRIPTED = frozenset(("npm", "pnpm", "yarn", "bun"))
 _TARGETED = TARGETED | {"nx", "sbt"}
 _RUNNING = frozenset(("run", "run-script", "task", "xtask", "make"))
@@ -125,8 +126,11 @@ def _find_launched(words: Sequence[str]) -> Iterator[Sequence[str]]:
     arguments = [Argument(word) for word in words[1:]]
     for line in find_launched(words[0], arguments):
         yield [argument.text for argument in line]
-    if words[0].startswith("python") and "-m" in words[:-1]:
-        yield words[words.index("-m") + 1 :]
+    if words[0].startswith("python") and "-m" in (given := [*split_modules(words[1:])])[:-1]:
+        yield given[given.index("-m") + 1 :]
+    for index, word in enumerate(words[1:] if words[0] in ("node", "bun") else (), 1):
+        if match := _INSTALLED.fullmatch(word):
+            yield match[1], *words[index + 1 :]
     if words[0] in ("deno", "bun"):
         places = (index for index, word in enumerate(words) if word.startswith("npm:"))
         yield from (words[place:] for place in places)

@@ -37,7 +37,9 @@ def _exceeds(found: Found, rule: Rule, policy: Policy) -> bool:
         return not pushes_to_remote(found, argument)
     if argument[:1] != MARK and argument != HERE:
         return False
-    if is_left_out(found.words, unclear=found.unclear) or _hides_subcommand(found):
+    given = {words for words in (found.words, found.leading) if words}
+    left_out = any(is_left_out(words, unclear=found.unclear) for words in given)
+    if left_out or _hides_subcommand(found):
         return True
     return not policy.allow_all_paths and not all(_is_near(path, policy) for path in found.given)
 

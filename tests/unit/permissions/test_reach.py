@@ -115,6 +115,10 @@ def test_where_all_paths_are_allowed_a_container_gets_every_path_but_not_the_mac
         "uv run python /home/someone/x.py",
         "npx tsx ../other/x.ts",
         "deno run -A /home/someone/x.ts",
+        "make -f ~/Makefile",
+        "make -C/home/someone test",
+        "make --file=../Makefile test",
+        "pytest ~/tests",
     ],
 )
 def test_a_script_elsewhere_is_asked_about_under_rules_for_running_code(command: str) -> None:
@@ -134,6 +138,9 @@ def test_a_script_elsewhere_is_asked_about_under_rules_for_running_code(command:
         "node --test",
         "bash /usr/share/x/y.sh",
         "uv run pytest",
+        "make -C sub -f a.mk -j4 test",
+        "make -j 4 --directory=sub",
+        "pytest tests ./more",
         "python /tmp/not-there-yet.py",
     ],
 )

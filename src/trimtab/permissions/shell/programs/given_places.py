@@ -15,7 +15,11 @@ _INTERPRETERS = frozenset(
         *("julia", "tsx", "ts-node"),
     )
 )
-_RUNNING = frozenset(("deno", "bun", "go", "dart", "streamlit"))
+_RUNNING = frozenset(
+    (program, word)
+    for program in ("deno", "bun", "go", "dart", "streamlit")
+    for word in ("run", "test")
+)
 """Programs that run a file by a subcommand."""
 _INLINE = re.compile(r"-(?![WX])[A-Za-z]*[cem]|-p|--(?:eval|print|test)")
 """Options of interpreters behind which code stands, or the name of a module."""
@@ -26,6 +30,11 @@ _VOLUME = re.compile(r"-[A-Za-z]*v=?|--volume=?")
 _MOUNTED = re.compile(r"(?:^|[=,\"])(?:src|source|device)=([^,\"]*)")
 _FILES = frozenset(("--env-file", "--label-file", "--cidfile", "--iidfile", "--metadata-file"))
 _COMPOSED = frozenset(("-f", "--file", "--project-directory", "--env-file"))
+_BUILDERS = frozenset(("make", "gmake", "just", "task"))
+_CHOOSING = re.compile(
+    r"--(?:file|makefile|directory|justfile|working-directory|taskfile|dir)(?:=|$)|-[fCdt](?!\w*-)"
+)
+"""Options of them that choose the file to run, or the folder in which it lies."""
 _COPYING = frozenset(
     ("cp", "build", "bake", "save", "load", "import", "export", "play", "kube", "b", "buildx")
 )
@@ -60,8 +69,24 @@ def _find_places(program: str, arguments: Sequence[Argument]) -> Iterator[Argume
         yield from _find_script(arguments, _SETS)
     elif program in _INTERPRETERS:
         yield from _find_code(arguments)
-    elif program in _RUNNING and arguments and arguments[0].text in ("run", "test"):
-        yield from [word for word in arguments[1:] if word.text[:1] in ("/", ".", "~")][:1]
+    elif program in _BUILDERS:
+        yield from _find_chosen(arguments)
+    elif program in ("pytest", "py.test"):
+        yield from filter(_is_path, arguments)
+    elif arguments and (program, arguments[0].text) in _RUNNING:
+        yield from list(filter(_is_path, arguments))[:1]
+
+
+def _is_path(word: Argument) -> bool:
+    return word.text[:1] in ("/", ".", "~")
+
+
+def _find_chosen(arguments: Sequence[Argument]) -> Iterator[Argument]:
+    """Yield the files and folders that options of `make` and the like choose."""
+    for word, following in pairwise((*arguments, Argument(""))):
+        if match := _CHOOSING.match(word.text):
+            attached = word.text[match.end() :]
+            yield Argument(attached) if attached else following
 
 
 def _find_script(arguments: Sequence[Argument], valued: re.Pattern[str]) -> Iterator[Argument]:

@@ -228,7 +228,7 @@ def _may_begin(words: Sequence[str], wanted: Sequence[str]) -> bool:
     if len(wanted) == 1:
         return True
     reached, value_follows = {1}, False
-    for word in _split_modules(words[1:]) if program.startswith("python") else words[1:]:
+    for word in split_modules(words[1:]) if program.startswith("python") else words[1:]:
         is_option = word[:1] in ("-", "+")
         is_passed = bool(_ASSIGNMENT.match(word)) or word in _GROUPED.get(program, ())
         stays = is_option or value_follows or is_passed or program in TARGETED
@@ -245,7 +245,7 @@ def _is_word(program: str, word: str, wanted: str) -> bool:
     return word == wanted or shortened
 
 
-def _split_modules(words: Sequence[str]) -> Iterator[str]:
+def split_modules(words: Sequence[str]) -> Iterator[str]:
     """Yield the words of a call of Python, `-um` as `-m` and `-mpip` as `-m pip`."""
     for word in words:
         match = re.fullmatch(r"-[A-Za-ln-z]*m(.*)", word, re.DOTALL)
