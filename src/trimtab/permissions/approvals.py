@@ -11,7 +11,7 @@ from trimtab.contracts.permission import Answer, Policy, Rule
 from trimtab.contracts.tool import Access
 
 if TYPE_CHECKING:
-    from trimtab.permissions.shell.verdict.analysis import Analysis, Found
+    from trimtab.permissions.shell.verdict.analysis import Analysis
 
 
 OUTSIDE = "outside"
@@ -160,20 +160,24 @@ def _find_folders(analysis: "Analysis", policy: Policy) -> list[str]:
 def _generalise_programs(analysis: "Analysis", policy: Policy | None) -> JsonObject | None:
     from trimtab.permissions.agent_folders import name_agent_folder
     from trimtab.permissions.file_commands import are_changeable, changes_named_files
+    from trimtab.permissions.narrow_names import name_narrowly
 
     targets = [path for path in analysis.targets if path is not None]
     if not analysis.can_be_ruled or len(targets) < len(analysis.targets):
         return None
-    if policy is not None and _needs_more_than_rules(analysis, policy):
-        return None
-    if targets and (policy is None or not are_changeable(targets, policy)):
+    unfit = targets and (policy is None or not are_changeable(targets, policy))
+    if unfit or (policy is not None and _needs_more_than_rules(analysis, policy)):
         return None
     asked = [found for found in analysis.commands if not found.read_only and not found.shadow]
     names = [found.identifier for found in asked]
     opened = policy is not None and any(map(name_agent_folder, policy.allow))
     if policy is not None and opened and changes_named_files(names, analysis, policy):
         return {"kind": "write"}
-    identifiers = name_usefully(list(dict.fromkeys(map(name_narrowly, asked))), policy)
+    named = list(map(name_narrowly, asked))
+    narrow = list(dict.fromkeys(name for name in named if name is not None))
+    if len(narrow) < len(set(named)):
+        return None
+    identifiers = name_usefully(narrow, policy)
     if not identifiers:
         return {"kind": "write"} if targets else None
     approval: JsonObject = {"kind": "commands", "commandIdentifiers": identifiers}
@@ -189,22 +193,6 @@ def _needs_more_than_rules(analysis: "Analysis", policy: Policy) -> bool:
         not copied or not (find_granted((path,), policy) or find_folder(path, policy))
         for path, copied in find_places_elsewhere(analysis, policy)
     )
-
-
-def name_narrowly(found: "Found") -> str:
-    """Return the narrowest useful name of a command: of `cargo test -q` that is `cargo test`.
-
-    Programs that have subcommands, or run scripts, are listed with the number of words.
-    """
-    from trimtab.permissions.shell.programs.options import load_subcommands
-
-    table, name = load_subcommands(), found.identifier
-    for length in (2, 1):
-        count = table.get(" ".join(found.leading[:length]), 0)
-        words = found.leading[:count]
-        if length < len(words) == count and all(map(_is_plain, words[length:])):
-            return " ".join(words)
-    return name
 
 
 def name_usefully(names: Sequence[str], policy: Policy | None) -> list[str]:
@@ -223,11 +211,6 @@ def name_usefully(names: Sequence[str], policy: Policy | None) -> list[str]:
     groups = [group for group in dict.fromkeys(common) if group]
     alone = [name for name in names if not any(find_member(group, name) for group in groups)]
     return [*alone, *groups]
-
-
-def _is_plain(word: str) -> bool:
-    """Return True for a word that can stand in a rule and is not an option."""
-    return re.fullmatch(r"[^-\s(),*'\"][^\s(),*'\"]*", word) is not None
 
 
 def to_rules(approval: Any, source: str) -> tuple[Rule, ...]:

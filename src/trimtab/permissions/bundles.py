@@ -10,6 +10,7 @@ from trimtab.contracts.permission import Policy, Rule
 from trimtab.contracts.tool import Access
 from trimtab.permissions.approvals import THIS_MACHINE, generalise, to_rules
 from trimtab.permissions.assess import read_script
+from trimtab.permissions.decide_shell import decide_shell
 from trimtab.permissions.file_commands import changes_named_files
 from trimtab.permissions.groups import (
     MARK,
@@ -20,6 +21,7 @@ from trimtab.permissions.groups import (
 )
 from trimtab.permissions.paths import is_inside
 from trimtab.permissions.rules import HERE, parse_rule, parse_rules
+from trimtab.permissions.work_folders import widen
 
 CHECKS = "the project's own commands"
 EVERYDAY = "everyday work on this project"
@@ -86,8 +88,21 @@ def find_bundle(
         missing = [rule for rule in bundle.rules if rule not in allowed]
         more = not set(missing) <= set(suggested)
         if more and bundle.title not in offered and _covers_some(missing, new, policy):
-            return msgspec.structs.replace(bundle, rules=_join(missing, suggested))
+            rules = _join(missing, suggested)
+            if _answers(command, rules, suggested, policy):
+                return msgspec.structs.replace(bundle, rules=rules)
     return None
+
+
+def _answers(command: str, rules: Sequence[str], suggested: Sequence[str], policy: Policy) -> bool:
+    """Return False for rules that leave out what a command does, unlike those for it alone."""
+    return _allows(command, rules, policy) or not _allows(command, suggested, policy)
+
+
+def _allows(command: str, rules: Sequence[str], policy: Policy) -> bool:
+    allow = (*policy.allow, *parse_rules(rules, "session"))
+    approved = widen(msgspec.structs.replace(policy, allow=allow))
+    return decide_shell(command, approved).verdict == "allow"
 
 
 def _join(rules: Sequence[str], suggested: Sequence[str]) -> tuple[str, ...]:
@@ -179,8 +194,11 @@ def find_everyday(
     fits = _covers_some(missing, suggested, policy) or changes_files(command, policy)
     if not fits or set(missing) <= set(suggested):
         return None
+    rules = _join(missing, suggested)
+    if not _answers(command, rules, suggested, policy):
+        return None
     titles = tuple(title for title, rules in new.items() if rules)
-    return Bundle(EVERYDAY, _join(missing, suggested), titles)
+    return Bundle(EVERYDAY, rules, titles)
 
 
 def changes_files(command: str, policy: Policy) -> bool:

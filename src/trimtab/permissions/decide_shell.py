@@ -19,6 +19,7 @@ from trimtab.permissions.paths import (
 from trimtab.permissions.patterns import MAX_FILES, find_files, matches_hidden
 from trimtab.permissions.places_elsewhere import TERMINALS, find_outside, find_places_elsewhere
 from trimtab.permissions.plain import find_plain_programs
+from trimtab.permissions.reach import find_rule
 from trimtab.permissions.read_folders import find_granted
 from trimtab.permissions.recoverable import REGENERATED
 from trimtab.permissions.rules import (
@@ -29,7 +30,6 @@ from trimtab.permissions.rules import (
     matches_path,
     may_run,
     name_rule,
-    runs_from,
 )
 from trimtab.permissions.shell.grammar.words import UNKNOWN
 from trimtab.permissions.shell.programs.launchers import find_named
@@ -390,16 +390,6 @@ def _ask_about_protected(path: str) -> Decision:
 
 def _find_deleters(analysis: Analysis) -> list[Found]:
     return [found for found in analysis.commands if found.base in ("rm", "unlink", "shred")]
-
-
-def find_rule(found: Found, policy: Policy) -> Rule | None:
-    """Return a rule that allows a command by its name."""
-    covering = (
-        rule
-        for rule in policy.allow
-        if matches_command(rule, found) or runs_from(rule, found, policy.cwd)
-    )
-    return next(covering, None)
 
 
 def _find_url_rule(found: Found, policy: Policy) -> Rule | None:

@@ -8,8 +8,8 @@ from typing import Literal
 import msgspec
 
 from trimtab.contracts.permission import Policy
-from trimtab.permissions.decide_shell import find_rule
 from trimtab.permissions.paths import is_inside
+from trimtab.permissions.reach import find_rule
 from trimtab.permissions.shell.verdict.analysis import Analysis
 
 Effect = Literal["read", "write", "run", "do", "connect to", "signal", "exceed"]

@@ -13,6 +13,7 @@ from itertools import pairwise
 from trimtab.contracts.permission import Policy
 from trimtab.permissions.agent_folders import is_guarded
 from trimtab.permissions.paths import is_inside
+from trimtab.permissions.read_folders import is_secret
 from trimtab.permissions.shell.programs.filters import sed_is_plain
 from trimtab.permissions.shell.verdict.analysis import Analysis, Found
 
@@ -20,12 +21,19 @@ COMMANDS = frozenset(("mkdir", "touch", "cp", "mv", "rm", "rmdir", "unlink", "ch
 ON_FILES = COMMANDS | frozenset(
     (
         *("ln", "install", "tar", "zip", "7z", "dd", "rsync", "scp", "ditto", "base64", "gzip"),
-        *("bzip2", "xz", "zstd", "pax", "cpio"),
+        *("bzip2", "xz", "zstd", "pax", "cpio", "unzip", "gunzip", "bunzip2", "unxz", "unzstd"),
+        *("7za", "7zz", "xxd", "uniq", "split", "csplit", "truncate"),
     )
 )
 """Programs that do nothing but work on the files they are given, and copy their contents."""
 COPYING = frozenset(("cp", "mv"))
 """Those that put a link in a new place, if they are given one."""
+_CHANGING_SOURCES = {
+    **dict.fromkeys(("cp", "ln", "tar", "unzip", "scp", "install", "ditto"), ""),
+    "rsync": r"--rem",
+    "zip": r"-\w*m|--move",
+}
+"""Programs that only read what they copy from, pack or link to, but with these options."""
 MAX_ENTRIES = 2000
 """The number of entries of folders that are searched for links."""
 _MODE = re.compile(r"0?[0-7]{3}|[ugoa]*[-+=][rwxX]+(?:,[ugoa]*[-+=][rwxX]+)*")
@@ -100,12 +108,46 @@ def _find_sources(commands: Iterable[Found], paths: Iterable[str]) -> list[str]:
 
 
 def find_copied(commands: Iterable[Found], paths: Iterable[str]) -> list[str]:
-    """Return the paths, of those a script names, that `cp` surely only reads."""
-    copying = [found for found in commands if found.base == "cp"]
-    if any(map(_names_folder_first, copying)):
-        return []
-    written = {word for found in copying for word in found.words[-1:] if _find_tail(word)}
-    return [path for path in _find_sources(copying, paths) if not _is_one_of(path, written)]
+    """Return the paths, of those a script names, that its commands surely only read."""
+    read: set[str] = set()
+    written: set[str] = set()
+    for found in commands:
+        words = found.words[1:]
+        operands = [word for word in words if word[:1] != "-"]
+        sources = _find_read(found, operands)
+        read.update(sources)
+        written.update(word for word in words if word not in sources and _find_tail(word))
+    return [path for path in paths if _is_one_of(path, read) and not _is_one_of(path, written)]
+
+
+def _find_read(found: Found, operands: Sequence[str]) -> Sequence[str]:
+    """Return the words of a command that are copied from, linked to, or packed."""
+    unlike = _CHANGING_SOURCES.get(found.base)
+    if unlike is None or (_names_folder_first(found) and found.base != "tar"):
+        return ()
+    options = [word for word in found.words[1:] if word[:1] == "-"]
+    changes = any(re.match(unlike, option) for option in options) if unlike else False
+    match found.base:
+        case "tar":
+            sources = _find_packed(found.words[1:])
+        case "ln":  # a second name of a file would let it be changed
+            symbolic = any(re.match(r"-\w*s|--s", option) for option in options)
+            sources = (operands[:-1] or operands) if symbolic else ()
+        case "zip":
+            sources = operands[1:]
+        case "unzip":
+            sources = operands[:1]
+        case _:
+            sources = operands[:-1]
+    return () if changes else sources
+
+
+def _find_packed(words: Sequence[str]) -> Sequence[str]:
+    """Return what `tar` packs, or the archive that it unpacks; nothing if that is not plain."""
+    letters = words[0].lstrip("-") if words else ""
+    if not re.fullmatch(r"[cxt][vzjJpk]*f", letters) or any(w[:1] == "-" for w in words[1:]):
+        return ()
+    return words[2:] if letters[0] == "c" else words[1:2]
 
 
 def _names_folder_first(found: Found) -> bool:
@@ -137,6 +179,12 @@ def _holds_link(path: str) -> bool:
     return os.path.islink(path) or any(
         count >= MAX_ENTRIES or entry.is_symlink() for count, entry in entries
     )
+
+
+def holds_secret(path: str) -> bool:
+    """Return True for a folder in which a name is one that secrets have, or too many are."""
+    entries = enumerate(_walk(path))
+    return any(count >= MAX_ENTRIES or is_secret(entry.name) for count, entry in entries)
 
 
 def _walk(folder: str) -> Iterator[os.DirEntry[str]]:

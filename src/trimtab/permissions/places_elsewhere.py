@@ -4,7 +4,12 @@ import os
 from collections.abc import Iterable, Iterator
 
 from trimtab.contracts.permission import Policy
-from trimtab.permissions.file_commands import find_copied, is_named, works_on_files
+from trimtab.permissions.file_commands import (
+    find_copied,
+    holds_secret,
+    is_named,
+    works_on_files,
+)
 from trimtab.permissions.paths import PUBLIC, is_inside
 from trimtab.permissions.patterns import find_files, matches_hidden
 from trimtab.permissions.read_folders import find_granted, is_secret
@@ -24,6 +29,7 @@ def find_places_elsewhere(analysis: Analysis, policy: Policy) -> Iterator[tuple[
     if policy.allow_all_paths or not working:
         return
     sources = find_copied(working, analysis.touched)
+    links = all(found.base == "ln" for found in working)  # what is linked is still read there
     alone = all(found.read_only or works_on_files(found) for found in analysis.commands)
     roots = policy.roots
     if any(found.base.startswith("git ") for found in working):
@@ -31,7 +37,7 @@ def find_places_elsewhere(analysis: Analysis, policy: Policy) -> Iterator[tuple[
         roots = (*roots, own, *_find_new_checkouts(analysis, os.path.dirname(own)))
     hidden = matches_hidden(analysis)
     for pattern in analysis.touched:
-        copied = pattern in sources
+        copied = pattern in sources and (links or not holds_secret(pattern))
         inside = (*roots, *policy.readable, *PUBLIC) if copied else roots
         for path in find_files(pattern, hidden=hidden):
             named = alone or is_secret(path) or is_named(pattern, working)

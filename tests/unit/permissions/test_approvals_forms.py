@@ -18,12 +18,10 @@ from trimtab.permissions.approvals import (
     generalise,
     holds_everywhere,
     name_briefly,
-    name_narrowly,
     offer_rules,
     to_rules,
 )
 from trimtab.permissions.assess import read_script
-from trimtab.permissions.shell.verdict.analysis import Found
 
 CONFINED = msgspec.structs.replace(POLICY, confined=True)
 TOOLS = msgspec.structs.replace(POLICY, allow_all_tools=True)
@@ -112,32 +110,6 @@ def test_a_command_offers_its_programs_the_files_it_writes_and_the_folders_it_re
 ) -> None:
     access = Access(kind="shell", target=command)
     assert generalise(access, read_script(command, policy), policy) == approval
-
-
-@pytest.mark.parametrize(
-    ("leading", "name"),
-    [
-        (("cargo", "test", "-q"), "cargo test"),
-        (("cargo",), "cargo"),
-        (("cargo", "-q", "test"), "cargo"),
-        (("cargo", "a,b"), "cargo"),
-        (("cargo", "a*"), "cargo"),
-        (("cargo", "a'b"), "cargo"),
-        (("cargo", ""), "cargo"),
-        (("docker", "compose", "up"), "docker compose up"),
-        (("docker", "compose", "-f"), "docker compose"),
-        (("docker", "compose"), "docker compose"),
-        (("docker", "ps", "up"), "docker ps"),
-        (("frob", "x"), "frob"),
-        ((), "frob"),
-    ],
-)
-def test_a_command_is_named_by_as_many_words_as_its_program_has(
-    leading: tuple[str, ...], name: str
-) -> None:
-    first = leading[0] if leading else "frob"
-    found = Found(identifier=first, read_only=False, base=first, words=leading, leading=leading)
-    assert name_narrowly(found) == name
 
 
 @pytest.mark.parametrize(

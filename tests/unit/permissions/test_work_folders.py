@@ -244,3 +244,49 @@ def test_the_question_says_what_is_opened() -> None:
     assert describe_cover([Rule("write", "/a/b/")]) == (
         "reading and changing everything below /a/b/, as in this folder."
     )
+
+
+@pytest.mark.parametrize(
+    ("command", "folder"),
+    [
+        ("ln -s ~H/other/src y", "read(~H/other/)"),
+        ("ln -s ~H/other/src", "read(~H/other/)"),
+        ("ln -sfn ~H/other y", "read(~H/other/)"),
+        ("cp -r ~H/other/src .", "read(~H/other/)"),
+        ("tar czf a.tgz ~H/other/src", "read(~H/other/)"),
+        ("tar xzf ~H/other/src/a.tgz", "read(~H/other/)"),
+        ("zip -r a.zip ~H/other/src", "read(~H/other/)"),
+        ("unzip ~H/other/src/a.zip -d out", "read(~H/other/)"),
+        ("install -m 644 ~H/other/src/a b", "read(~H/other/)"),
+        ("ln ~H/other/src/a y", "write(~H/other/)"),
+        ("cp -r ~H/other .", "write(~H/other/)"),
+        ("tar czf a.tgz ~H/other", "write(~H/other/)"),
+        ("tar czf ~H/other/a.tgz .", "write(~H/other/)"),
+        ("tar -C ~H/other -xf a.tar", "write(~H/other/)"),
+        ("zip -rm a.zip ~H/other/src", "write(~H/other/)"),
+        ("ln -s ../work ~H/other/link", "write(~H/other/)"),
+        ("cp ~H/other/src/a . && sed -i s/a/b/ ~H/other/src/a", "write(~H/other/)"),
+    ],
+)
+def test_a_folder_is_opened_for_work_only_if_reading_is_not_enough(
+    policy: Policy, command: str, folder: str
+) -> None:
+    access = shell(command, policy)
+    approval = generalise(access, read_script(access.target, policy), policy)
+    offered = to_rules(approval, "session")
+    assert str(offered[-1]) == folder.replace("~H", policy.home)
+    approved = widen(msgspec.structs.replace(policy, allow=offered))
+    assert decide(access, approved).verdict == "allow"
+
+
+def test_a_rule_for_reading_a_folder_does_not_copy_the_secrets_in_it(policy: Policy) -> None:
+    copying = allow(policy, "shell(cp)", "shell(tar)", "read(~H/other/)")
+    assert decide(shell("cp -r ~H/other/src .", copying), copying).verdict == "allow"
+    for command in ("cp -r ~H/other .", "tar czf a.tgz ~H/other"):
+        assert decide(shell(command, copying), copying).verdict == "ask"
+
+
+def test_a_rule_for_reading_does_not_cover_what_another_command_changes(policy: Policy) -> None:
+    reading = allow(policy, "shell(cp)", "shell(sed)", "read(~H/other/)")
+    line = "cp ~H/other/src/a . && sed -i s/a/b/ ~H/other/src/a"
+    assert decide(shell(line, reading), reading).verdict == "ask"

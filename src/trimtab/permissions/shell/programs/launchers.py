@@ -25,6 +25,14 @@ if TYPE_CHECKING:
 MOST = 4
 WINDOW = 12
 """So many words are enough to name a command."""
+_VALUED = frozenset(
+    (
+        *("-p", "--package", "--with", "--from", "--python", "--extra", "--group", "-w"),
+        *("--workspace", "-n", "--name", "-c", "--call", "--env-file", "--spec", "-f"),
+        *("--project", "--directory"),
+    )
+)
+"""Options of launchers with a value in a word of its own."""
 _REMOTELY = frozenset(("run", "exec", "ssh", "debug", "shell", "enter"))
 _VERSION = re.compile(r"(?<=[^@/])(?:@|==)[^/]*$")
 _QUOTES = re.compile(r"['\"\\]")
@@ -65,19 +73,36 @@ def find_launched(program: str, arguments: Sequence[Argument]) -> Iterator[Seque
             yield from _find_lines(words)
 
 
+def measure_launcher(words: Sequence[str]) -> int:
+    """Return how many words stand before the program that a launcher starts; 0 if it is none."""
+    for pattern in _table().launchers.get("".join(words[:1]), ()):
+        start = 1
+        for expected in pattern.split():
+            if start >= len(words) or expected not in ("_", words[start]):
+                break
+            start += 1
+        else:
+            while start < len(words) and words[start][:1] == "-":
+                start += 2 if words[start] in _VALUED else 1
+                if words[start - 1] == "--":
+                    break
+            return min(start, len(words))
+    return 0
+
+
 def _find_lines(words: Sequence[Argument]) -> Iterator[Sequence[Argument]]:
     for _ in range(MOST):
         rest = _skip_options(words)
         if not rest or not _PROGRAM.fullmatch(rest[0].text):
             return
-        yield [_drop_version(rest[0]), *rest[1:]]
+        yield [drop_version(rest[0]), *rest[1:]]
         follows_option = len(rest) < len(words) and words[len(words) - len(rest) - 1].text != "--"
         if not follows_option:
             return
         words = rest[1:]
 
 
-def _drop_version(word: Argument) -> Argument:
+def drop_version(word: Argument) -> Argument:
     """A package as it is called, `npm` of `npm@latest`."""
     return Argument(_VERSION.sub("", word.text), word.pattern, word.many)
 

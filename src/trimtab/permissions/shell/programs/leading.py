@@ -11,7 +11,7 @@ import msgspec
 _TOOLCHAIN = re.compile(r"\+\w[\w.-]*")
 _NAMED = 3
 """So many characters of a long option name it at least: two dashes and a letter."""
-_TARGETED = frozenset(
+TARGETED = frozenset(
     (
         *("make", "gmake", "ninja", "rake", "ant", "mvn", "mvnw", "gradle", "gradlew", "just"),
         *("task", "turbo", "bazel", "scons", "invoke", "inv", "fab", "mage"),
@@ -228,10 +228,10 @@ def _may_begin(words: Sequence[str], wanted: Sequence[str]) -> bool:
     if len(wanted) == 1:
         return True
     reached, value_follows = {1}, False
-    for word in _split_modules(words[1:]) if program.startswith("python") else words[1:]:
+    for word in split_modules(words[1:]) if program.startswith("python") else words[1:]:
         is_option = word[:1] in ("-", "+")
         is_passed = bool(_ASSIGNMENT.match(word)) or word in _GROUPED.get(program, ())
-        stays = is_option or value_follows or is_passed or program in _TARGETED
+        stays = is_option or value_follows or is_passed or program in TARGETED
         further = {place + 1 for place in reached if _is_word(program, word, wanted[place])}
         if len(wanted) in further:
             return True
@@ -245,7 +245,7 @@ def _is_word(program: str, word: str, wanted: str) -> bool:
     return word == wanted or shortened
 
 
-def _split_modules(words: Sequence[str]) -> Iterator[str]:
+def split_modules(words: Sequence[str]) -> Iterator[str]:
     """Yield the words of a call of Python, `-um` as `-m` and `-mpip` as `-m pip`."""
     for word in words:
         match = re.fullmatch(r"-[A-Za-ln-z]*m(.*)", word, re.DOTALL)

@@ -257,6 +257,8 @@ def _filter(
         judge.note_carried([text])
     read_only = plain and not reading.strange and not reading.hazards
     judge.note_places(operands, reads=read_only, certain=True)
+    if name == "awk" and plain:
+        judge.note_places(operands, reads=True, certain=True)
     return read_only
 
 

@@ -15,7 +15,9 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     (`npx X`): a deny rule counts for it, an allow rule is not needed. `doubtful` marks one that
     seems to only read but may do more, perhaps because a word that is not known may be an option.
     `literal` marks one whose words are all written out, `spelled` one in which patterns may stand
-    besides. `places` are the paths that a program may have which is named by one.
+    besides. `places` are the paths that a program may have which is named by one. `given` are the
+    files that it runs and the places of this machine that it gives to a container; `unclear` marks
+    one of which a word may turn out to be an option.
     """
 
     identifier: str
@@ -28,6 +30,8 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     literal: bool = False
     spelled: bool = False
     places: tuple[str, ...] = ()
+    given: tuple[str, ...] = ()
+    unclear: bool = False
 
 
 class Analysis(msgspec.Struct, kw_only=True):

@@ -22,6 +22,7 @@ from trimtab.permissions.shell.grammar.words import FRESH, UNKNOWN, Argument, Va
 from trimtab.permissions.shell.programs.carried import find_carried
 from trimtab.permissions.shell.programs.carriers import carry, is_carrier
 from trimtab.permissions.shell.programs.destruction import find_destruction
+from trimtab.permissions.shell.programs.given_places import find_given
 from trimtab.permissions.shell.programs.identify import Name, identify
 from trimtab.permissions.shell.programs.launchers import find_launched, search_aliases
 from trimtab.permissions.shell.programs.leading import (
@@ -58,6 +59,7 @@ from trimtab.permissions.shell.verdict.reading import (
     informs,
     is_read_only,
     may_inform,
+    never_writes,
     seems_read_only,
     shows_names,
 )
@@ -356,6 +358,8 @@ class Judge:
             literal=literal and len(known) == len(arguments),
             spelled=literal and not any(UNKNOWN in argument.text for argument in arguments),
             places=tuple(self.places.resolve(first.text)) if "/" in first.text else (),
+            given=find_given(name.program, arguments[1:], self.places.resolve),
+            unclear=any(argument.may_be_option or argument.many for argument in arguments),
         )
         for words in reversed(split_targets(leading)):
             one = msgspec.structs.replace(found, leading=words)
@@ -444,7 +448,7 @@ class Judge:
         if reading.uncertain and does_more and not table.free:
             self._doubt(name, table, reading)
         else:
-            seems = may_inform(name, rest) or seems_read_only(table, reading)
+            seems = may_inform(name, rest) or seems_read_only(name, table, reading)
             self._doubtful = seems and not read_only
         self._note_operands(table, reading, given, name, reads=read_only or self._doubtful)
         if name.program in ("cd", "pushd", "popd"):
@@ -476,6 +480,8 @@ class Judge:
         reads: bool,
     ) -> None:
         """Note the arguments that may be paths: neither text nor the pattern of a search."""
+        if not reads and never_writes(name, table, reading):
+            self._note_operands(table, reading, rest, name, reads=True)
         if name.program == "git":
             self.note_places(rest[: max(name.skipped - 1, 0)], reads=reads)
         if table.text or name.program == "set":
@@ -510,10 +516,8 @@ class Judge:
         for argument in arguments:
             if match := _FILE_URL.fullmatch(argument.text):
                 path = re.sub("%([0-9A-Fa-f]{2})", lambda m: chr(int(m[1], 16)), match[1])
-                several = re.search(r"[\[{]", path)
-                self.into.strays = self.into.strays or "an address names several files" * bool(
-                    several
-                )
+                if re.search(r"[\[{]", path):
+                    self.into.strays = self.into.strays or "an address names several files"
                 self.note_places([Argument(f"/{path}")], reads=True, certain=True)
             option, _, value = argument.text.partition("=")
             if value[:1] == "/" and _FOLDER.fullmatch(option):

@@ -55,6 +55,8 @@ _HARMLESS_KEYS = re.compile(
     r"|diff\.(?:algorithm|renames|context)|status\.\w+",
     re.IGNORECASE,
 )
+_PRINTING = frozenset(("grep", "egrep", "fgrep"))
+"""Programs that only print, so that one of their options that is not known is worth trying."""
 _LOOKING = frozenset(("ls", "stat", "du", "df", "readlink", "realpath", "cd", "pushd", "tree"))
 """Programs that read nothing of the files they are given but their names and places."""
 _FOLLOWING = {
@@ -104,8 +106,16 @@ def is_read_only(name: Name, table: Program, reading: Reading, into: Analysis) -
     return re.search(table.words, first) is not None and _operands_are_read(name, reading)
 
 
-def seems_read_only(table: Program, reading: Reading) -> bool:
+def never_writes(name: Name, table: Program, reading: Reading) -> bool:
+    """Return True for a program that reads the files it is given, but for what is a hazard."""
+    plain = table.reads and table.operands < 0 and not (table.partial or table.words)
+    return plain and not reading.hazards and name.program not in (*WRITERS, "git")
+
+
+def seems_read_only(name: Name, table: Program, reading: Reading) -> bool:
     """Return True for a call that is worth trying where it can do no harm."""
+    if name.program in _PRINTING and not (reading.hazards or reading.targets):
+        return True
     if not table.tries or reading.hazards or reading.targets or reading.uncertain:
         return False
     if reading.has("-w", "-u"):  # of `go env`: it writes settings
