@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 OUTSIDE = "outside"
 """The kind of rules by which commands run outside the sandbox. Only answers make them."""
 
-ANSWERS = ("location", "always", "for-session", "for-location", "permanently")
-"""The sources of rules that are answers to questions."""
-
 THIS_MACHINE = ("http://localhost:*", "http://127.0.0.1:*")
 """Patterns for whatever listens on this machine."""
 
@@ -200,13 +197,14 @@ def name_usefully(names: Sequence[str], policy: Policy | None) -> list[str]:
 
     So a person who always takes the narrowest rule is not asked about each command of a group.
     """
+    from trimtab.permissions.groups import find_common, find_member
+    from trimtab.permissions.read_folders import ANSWERS
+
     allow = policy.allow if policy is not None else ()
     answered = [rule for rule in allow if rule.kind == "shell" and rule.source in ANSWERS]
     known = [rule.argument for rule in answered if rule.argument]
     if not known:
         return list(names)
-    from trimtab.permissions.groups import find_common, find_member
-
     common = (find_common(name, known) for name in names if name not in known)
     groups = [group for group in dict.fromkeys(common) if group]
     alone = [name for name in names if not any(find_member(group, name) for group in groups)]

@@ -8,15 +8,21 @@ from trimtab.contracts.permission import Policy, Rule
 from trimtab.permissions.groups import MARK
 from trimtab.permissions.left_out import is_left_out
 from trimtab.permissions.paths import PUBLIC, is_inside, resolve
-from trimtab.permissions.read_folders import KEPT
+from trimtab.permissions.read_folders import ANSWERS
 from trimtab.permissions.rules import HERE, matches_command, runs_from
 from trimtab.permissions.shell.grammar.words import Argument
 from trimtab.permissions.shell.programs.identify import identify
 from trimtab.permissions.shell.programs.options import find_program, read_options
 from trimtab.permissions.shell.verdict.analysis import Found
 
-ANSWERED = ("session", *KEPT)
-"""The sources of rules that a person gave as an answer."""
+START_UP = frozenset(
+    (
+        *(".bashrc", ".bash_profile", ".profile", ".zshrc", ".zprofile", ".zshenv"),
+        *(".nvm/nvm.sh", ".cargo/env", ".sdkman/bin/sdkman-init.sh", ".asdf/asdf.sh"),
+        *(".rvm/scripts/rvm", ".deno/env", ".local/bin/env", ".ghcup/env", ".poetry/env"),
+    )
+)
+"""Files of a home that the person's own shells read at their start."""
 
 
 def find_rule(found: Found, policy: Policy) -> Rule | None:
@@ -33,7 +39,7 @@ def find_rule(found: Found, policy: Policy) -> Rule | None:
 def _exceeds(found: Found, rule: Rule, policy: Policy) -> bool:
     """Return True if a command does more than the rule that covers it by its name means."""
     argument = rule.argument or ""
-    if found.base == "git push" and rule.source in ANSWERED and argument:
+    if found.base == "git push" and rule.source in ANSWERS and argument:
         return not pushes_to_remote(found, argument)
     if argument[:1] != MARK and argument != HERE:
         return False
@@ -66,7 +72,7 @@ def pushes_to_remote(found: Found, argument: str) -> bool:
 
 def _is_near(path: str, policy: Policy) -> bool:
     """Return True for a path that is the system's, or inside and nobody else can change."""
-    if is_inside(path, PUBLIC):
+    if is_inside(path, PUBLIC) or path in (f"{policy.home}/{name}" for name in START_UP):
         return True
     return is_inside(path, policy.roots) and _is_own(path, policy)
 

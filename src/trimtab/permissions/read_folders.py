@@ -37,6 +37,8 @@ SYSTEM = frozenset(("proc", "sys", "dev", "run", "boot", "root", "home", "Users"
 TEMP = (("tmp",), ("var", "tmp"), ("private", "tmp"))
 KEPT = ("location", "always")
 """The sources of rules that are kept answers."""
+ANSWERS = (*KEPT, "session", "for-session", "for-location", "permanently")
+"""The sources of rules that are answers to questions."""
 _EXACT = frozenset(SECRETS)
 _STARTS = tuple(name[:-1] for name in SECRETS if name.endswith("*") and name[0] != "*")
 _ENDS = tuple(name[1:] for name in SECRETS if name.startswith("*") and name[-1] != "*")

@@ -129,6 +129,9 @@ def test_a_script_elsewhere_is_asked_about_under_rules_for_running_code(command:
     "command",
     [
         "source venv/bin/activate",
+        "source ~/.nvm/nvm.sh && npx tsc",
+        ". ~/.cargo/env",
+        "source /home/someone/.zshrc",
         ". ./env.sh",
         "bash scripts/x.sh",
         "bash -c 'make'",
