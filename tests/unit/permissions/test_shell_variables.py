@@ -110,3 +110,21 @@ def test_a_script_that_only_reads_is_still_tried_behind_the_fence() -> None:
 def test_a_program_named_by_a_path_changes_nothing_in_the_shell(script: str, known: bool) -> None:
     analysis = analyse(script, "/srv/project", "/home/someone")
     assert ("/srv/project/a" in analysis.touched) is known
+
+
+@pytest.mark.parametrize(
+    ("script", "usual"),
+    [
+        ('export NVM_DIR="$HOME/.nvm" && . "$NVM_DIR/nvm.sh" && npx tsc', True),
+        ("NVM_DIR=~/.nvm; source $NVM_DIR/nvm.sh; npx tsc", True),
+        ("CARGO_HOME=$HOME/.cargo cargo test", True),
+        ('export NVM_DIR="$HOME/.nvm2" && . "$NVM_DIR/nvm.sh"', False),
+        ('export NVM_DIR=. && . "$NVM_DIR/nvm.sh"', False),
+        ("NVM_DIR=$HOME/.nvm; NVM_DIR=/srv/project; cargo test", False),
+        ("CARGO_HOME=$x cargo test", False),
+        ("CARGO_HOME=$PWD/.cargo cargo test", False),
+    ],
+)
+def test_a_tool_may_be_told_of_the_place_where_it_is_anyway(script: str, usual: bool) -> None:
+    policy = msgspec.structs.replace(POLICY, allow=rules("shell(@code)"))
+    assert (decide_shell(script, policy).verdict == "allow") is usual

@@ -229,6 +229,7 @@ class Parser(PartReader):
         self._endless_loops -= 1
 
     def _read_do(self) -> None:
+        self.script.repeats = True
         self._expect_keyword("do")
         self._read_list("", needed=True)
         self._expect_keyword("done")
@@ -389,10 +390,11 @@ class Parser(PartReader):
         self._note_settled(command)
 
     def _note_settled(self, command: Command) -> None:
-        if command.words or command.redirects or not self._surely_ran(command.joint):
+        if command.redirects or not self._surely_ran(command.joint):
             return
-        for assignment in command.assignments:
-            self.script.settled.setdefault(assignment.name, len(self.script.commands))
+        names = [assignment.name for assignment in command.assignments]
+        for name in command.exported if command.words else names:
+            self.script.settled.setdefault(name, len(self.script.commands))
 
     _BODIES = {
         "{": _read_braces,

@@ -1,10 +1,12 @@
 """The parts of a script, as far as judging it needs to know."""
 
+import re
 from typing import Literal
 
 import msgspec
 
 PieceKind = Literal["bare", "quoted", "variable", "unknown"]
+_EXPORTED = re.compile(r"([A-Za-z_]\w*)=")
 
 
 class Unparsable(Exception):
@@ -77,6 +79,16 @@ class Command(msgspec.Struct):
     is_test: bool = False
     in_function: bool = False
 
+    @property
+    def exported(self) -> list[str]:
+        """The variables that `export` sets, if it does nothing else and each is written out."""
+        if not self.words or self.words[0].bare != "export" or self.assignments:
+            return []
+        first = [word.pieces[0] for word in self.words[1:] if word.pieces]
+        found = [_EXPORTED.match(piece.text) for piece in first if piece.kind == "bare"]
+        names = [match[1] for match in found if match]
+        return names if len(names) == len(self.words) - 1 else []
+
 
 class Body(msgspec.Struct, frozen=True):
     """The commands of a function, from `start` to before `end`."""
@@ -106,6 +118,8 @@ class Script(msgspec.Struct):
     """True if a variable that is not known may have none any more."""
     settled: dict[str, int] = {}
     """Variables that are set for certain, once so many commands have been read."""
+    repeats: bool = False
+    """True if some commands run again after those behind them."""
     loops: dict[str, list[Loop]] = {}
     """The loops that set a variable to each of their words."""
     functions: dict[str, int] = {}

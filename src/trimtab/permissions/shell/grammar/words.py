@@ -92,7 +92,10 @@ class Variables:
         self._resolving: set[str] = set()
         self._known: dict[str, list[str] | None] = {}
         self._settled: dict[str, float] = {}
-        self._changed = any(_may_change(command) for command in script.commands)
+        changing = (n for n, command in enumerate(script.commands) if _may_change(command))
+        first = next(changing, inf)
+        self._changed_from = -1 if script.repeats and first < inf else first
+        """The index of the first command that may change any variable, when it has run."""
         self.at: int | None = None
         """The index of the command whose words are expanded; None if it is in a function."""
         self._numbers: dict[str, bool] = {}
@@ -129,9 +132,14 @@ class Variables:
 
         It is set once, unconditionally, before the command, and nothing else may change it.
         """
-        if self.at is None or self._changed:
+        if self.at is None or self._may_have_changed:
             return False
         return self._find_settled(name) <= self.at
+
+    @property
+    def _may_have_changed(self) -> bool:
+        """True if, before the current command, one ran that may change any variable."""
+        return self.at is None or self.at > self._changed_from
 
     def _find_settled(self, name: str) -> float:
         """Return after how many commands a variable is settled; endless if it never is."""
@@ -185,7 +193,7 @@ class Variables:
         """Return True if a variable has, at the current command, a word that a loop names."""
         at, script = self.at, self._script
         loops, values = script.loops.get(name, ()), script.values[name]
-        if at is None or self._changed or self._separates or name in script.computed:
+        if at is None or self._may_have_changed or self._separates or name in script.computed:
             return False
         if script.computes or sum(loop.words for loop in loops) < len(values):
             return False
@@ -264,7 +272,7 @@ class Variables:
         """Return True if a script gives a variable no value; functions have arguments."""
         if name.isidentifier():
             return name not in self._script.values
-        return self.at is not None and not self._changed
+        return self.at is not None and not self._may_have_changed
 
     def _may_be_empty(self, piece: Piece) -> bool:
         if piece.kind == "unknown":
@@ -422,6 +430,8 @@ def _may_change(command: Command) -> bool:
         return False
     pieces = command.words[0].pieces
     fixed = all(piece.kind in ("bare", "quoted") for piece in pieces)
+    if command.exported:
+        return False
     return fixed and "".join(piece.text for piece in pieces) in _CHANGING
 
 

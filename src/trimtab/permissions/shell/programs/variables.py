@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 import msgspec
@@ -36,6 +37,27 @@ def _table() -> _Table:
     path = os.path.join(os.path.dirname(__file__), "tables", "variables.json")
     with open(path, "rb") as file:
         return msgspec.json.decode(file.read(), type=_Table)
+
+
+_USUAL = {
+    "NVM_DIR": ".nvm",
+    "PYENV_ROOT": ".pyenv",
+    "RBENV_ROOT": ".rbenv",
+    "ASDF_DIR": ".asdf",
+    "SDKMAN_DIR": ".sdkman",
+    "CARGO_HOME": ".cargo",
+    "RUSTUP_HOME": ".rustup",
+    "BUN_INSTALL": ".bun",
+    "DENO_INSTALL": ".deno",
+    "VOLTA_HOME": ".volta",
+}
+"""Variables that name where a tool is installed, and where it is without them, in the home."""
+
+
+def is_usual(name: str, values: Sequence[str] | None, home: str) -> bool:
+    """Return True if a variable is set to what its tool takes without it, and to nothing else."""
+    usual = f"{home}/{_USUAL[name]}" if home and name in _USUAL else ""
+    return bool(values) and usual != "" and set(values or ()) == {usual}
 
 
 @lru_cache(512)

@@ -48,7 +48,7 @@ from trimtab.permissions.shell.programs.options import (
     read_options,
 )
 from trimtab.permissions.shell.programs.searchers import SEARCHERS, search_git
-from trimtab.permissions.shell.programs.variables import is_hazardous
+from trimtab.permissions.shell.programs.variables import is_hazardous, is_usual
 from trimtab.permissions.shell.verdict.analysis import Analysis, Found
 from trimtab.permissions.shell.verdict.places import Places
 from trimtab.permissions.shell.verdict.reading import (
@@ -172,9 +172,10 @@ class Judge:
 
     def _check_settings(self, script: Script, variables: Variables) -> None:
         for name, words in script.values.items():
-            if name == "PATH" and extends_path(words, self._surroundings.get("HOME", "")):
+            home, values = self._surroundings.get("HOME", ""), variables.values(name)
+            if is_usual(name, values, home) or (name == "PATH" and extends_path(words, home)):
                 continue
-            self.set_variable(name, variables.values(name))
+            self.set_variable(name, values)
             # One value that is not known does not make the others harmless.
             given = [a.text for word in words if word is not None for a in variables.expand(word)]
             self._check_values(name, given)
