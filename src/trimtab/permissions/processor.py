@@ -20,22 +20,11 @@ from trimtab.permissions.standing import CanRestore, FindExcluded, Standing, Tra
 SEARCHES = ("glob", "grep", "rg")
 LEFT_OUT = "\n<files that a rule or content exclusion keeps from being read are left out>"
 UNAVAILABLE = "Permission denied and could not request permission from user"
-HOOK_DENIED = "deny-by-hook"
 AskHook = Callable[[PendingCall, JsonObject], Awaitable[Answer | None]]
 """Given a call and the request about it, gives an answer; None leaves it to a person."""
-_OUTCOMES = {
-    HOOK_DENIED: "denied-by-permission-request-hook",
-    "reject": "denied-interactively-by-user",
-    "user-not-available": "denied-no-approval-rule-and-could-not-request-from-user",
-}
 MANY_QUESTIONS = 5
 """Questions about commands in a session after which a person is offered the sandbox."""
 _STRICTNESS = ("allow", "ask", "deny")
-_SOURCES = {
-    HOOK_DENIED: "host_policy",
-    "reject": "human_response",
-    "user-not-available": "unattended_fallback",
-}
 
 
 class Permissions(Processor):
@@ -64,6 +53,8 @@ class Permissions(Processor):
         """Calls whose commands nobody approved: they run behind the fence."""
         self.git_by_rule: set[str] = set()
         """Calls that run git by a rule, which nobody has looked at."""
+        self.let_out: set[str] = set()
+        """Calls that run outside the sandbox, by a person's answer."""
         self.pins: dict[str, dict[str, str]] = {}
         """By call, where the paths it names led when it was judged."""
 
@@ -172,6 +163,7 @@ class Permissions(Processor):
         return may_change(access, self.policy)
 
     async def before_tool(self, run: Run, pending: PendingCall) -> PendingCall | ToolResult:
+        self.let_out.discard(pending.call.id)  # a model may use an id twice
         for access in pending.touches(run):
             decision = self._heed(pending, self._judge(access, pending), access)
             decision = self._hold_to_reading(pending, access, decision)
@@ -480,12 +472,16 @@ class Permissions(Processor):
         *,
         warning: str = "",
     ) -> ToolResult | None:
+        from trimtab.permissions.requests import HOOK_DENIED, name_source
+        from trimtab.permissions.sandbox_bypass import warn_of_release
+
         request = self._build_request(access, pending)
         request["reason"] = decision.reason
         if access.kind == "shell" and request.get("suggestedRules"):
             self._offer_bundle(request, access.target)
         if warning:
             request["warning"] = warning
+        request |= warn_of_release(access, self.policy)
         answer = await self._hook(pending, request) if self._hook else None
         request_id = self._announce(run, request, settled=answer is not None)
         by_person = answer is None and self._ask is not None
@@ -498,7 +494,7 @@ class Permissions(Processor):
                 request_id=request_id,
                 tool_call_id=pending.call.id,
                 result=result,
-                decision_source=_SOURCES.get(answer.kind, "human_response"),
+                decision_source=name_source(answer),
             )
         )
         if by_person and access.kind == "shell":
@@ -506,6 +502,8 @@ class Permissions(Processor):
         if approved:
             if access.kind == "shell":
                 self.renew_shield()
+            if by_person and warn_of_release(access, self.policy):
+                self.let_out.add(pending.call.id)
             return self._check_unchanged(request, pending)
         if answer.kind == "reject":
             said = f" They said: {answer.feedback}" if answer.feedback else ""
@@ -558,14 +556,15 @@ class Permissions(Processor):
 
     def settle(self, access: Access, answer: Answer) -> JsonObject:
         """Remember what an answer approves for longer, and return the outcome for the event."""
+        from trimtab.permissions.requests import OUTCOMES
+
         approved = answer.kind.startswith("approve")
-        result = self._approve(access, answer) if approved else {"kind": _OUTCOMES[answer.kind]}
+        result = self._approve(access, answer) if approved else {"kind": OUTCOMES[answer.kind]}
         if answer.feedback:
             result["feedback"] = answer.feedback
         return result
 
     def _approve(self, access: Access, answer: Answer) -> JsonObject:
-        """Remember what an answer approves for longer, and give the outcome for the event."""
         from trimtab.permissions.requests import remembered
 
         approval = answer.approval or self._offer(access)

@@ -1,15 +1,29 @@
-"""Permission requests as they stand in events."""
+"""Permission requests, and what became of them, as they stand in events."""
 
 import msgspec
 
 from trimtab.contracts.events.envelope import JsonObject
-from trimtab.contracts.permission import Policy
+from trimtab.contracts.permission import Answer, Policy
 from trimtab.contracts.processor import PendingCall
 from trimtab.contracts.tool import Access
 from trimtab.permissions.approvals import describe_cover, generalise, to_rules
 from trimtab.permissions.assess import read_script
 from trimtab.permissions.kinds import find_kind
 from trimtab.permissions.paths import resolve
+
+HOOK_DENIED = "deny-by-hook"
+OUTCOMES = {
+    HOOK_DENIED: "denied-by-permission-request-hook",
+    "reject": "denied-interactively-by-user",
+    "user-not-available": "denied-no-approval-rule-and-could-not-request-from-user",
+}
+"""Kinds of answers that do not approve → the results of the event."""
+_SOURCES = {HOOK_DENIED: "host_policy", "user-not-available": "unattended_fallback"}
+
+
+def name_source(answer: Answer) -> str:
+    """Return who decided, in the words of the event."""
+    return _SOURCES.get(answer.kind, "human_response")
 
 
 def digest(pending: PendingCall) -> str:

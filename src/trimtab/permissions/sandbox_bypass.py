@@ -11,7 +11,7 @@ from trimtab.contracts.permission import Answer, Ask, Policy, Rule
 from trimtab.contracts.processor import PendingCall, Processor
 from trimtab.contracts.run import Run
 from trimtab.contracts.tool import Access, ToolResult
-from trimtab.permissions.agent_folders import name_agent_folder
+from trimtab.permissions.agent_folders import is_guarded, name_agent_folder
 from trimtab.permissions.approvals import (
     OUTSIDE,
     approve_bundle,
@@ -23,6 +23,9 @@ from trimtab.permissions.assess import read_script
 from trimtab.permissions.bundles import Bundle, find_bundle
 from trimtab.permissions.decide_shell import decide_shell
 from trimtab.permissions.fence_stops import find_attempts
+from trimtab.permissions.file_commands import find_copied
+from trimtab.permissions.paths import is_inside, is_own_file
+from trimtab.permissions.places_elsewhere import TERMINALS
 from trimtab.permissions.requests import build_request
 from trimtab.permissions.rules import parse_rules
 
@@ -73,7 +76,7 @@ class SandboxBypass(Processor):
         self._given = policy
         self._ask = ask
         self._permissions = permissions
-        self.released: set[str] = set()
+        self.released: set[str] = permissions.let_out if permissions else set()
         """Calls that a person let out."""
 
     @property
@@ -156,6 +159,32 @@ class SandboxBypass(Processor):
         if approval is None or approval["kind"] != "commands":
             return None
         return approval | {"outsideSandbox": True}
+
+
+def find_closed_path(access: Access, policy: Policy) -> str:
+    """Return a path that a command would surely change and the sandbox keeps closed, if any."""
+    if access.kind != "shell" or policy.writable is None:
+        return ""
+    analysis = read_script(access.target, policy, access.interpreter)
+    copied = find_copied(analysis.commands, analysis.touched)
+    changed = [path for path in analysis.touched if path not in copied]
+    for path in (*analysis.targets, *changed, *analysis.deleted):
+        if path is None or path in TERMINALS or is_own_file(path, policy.session_folder):
+            continue
+        if is_guarded(path, policy) or not is_inside(path, policy.writable):
+            return path
+    return ""
+
+
+def warn_of_release(access: Access, policy: Policy) -> JsonObject:
+    """Return the fields of a request whose approval lets a command out of the sandbox."""
+    path = find_closed_path(access, policy)
+    if not path:
+        return {}
+    warning = (
+        f"The sandbox does not let {path} be changed. To approve is to run this command outside it."
+    )
+    return {"warning": warning, "sandboxBypass": True}
 
 
 def find_outside_bundle(command: str, approval: JsonObject, policy: Policy) -> Bundle | None:

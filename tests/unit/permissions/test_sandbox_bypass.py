@@ -19,6 +19,7 @@ from trimtab.permissions.sandbox_bypass import (
     SandboxBypass,
     find_outside_bundle,
     runs_outside,
+    warn_of_release,
     was_stopped,
 )
 
@@ -74,6 +75,84 @@ async def test_a_stopped_command_runs_again_outside_only_if_a_person_lets_it(kin
 
 
 CONFINED = msgspec.structs.replace(POLICY, confined=True)
+SANDBOXED = msgspec.structs.replace(POLICY, writable=("/work", "/tmp"))
+
+
+class Inside(Shell):
+    """Succeeds at once."""
+
+    async def run(self, args: Any, ctx: Any) -> ToolResult:
+        self.runs.append(args)
+        return ToolResult(text="<exited with exit code 0>")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo x > .git/hooks/pre-commit",
+        "touch /elsewhere/a",
+        "cp a /elsewhere/b",
+        "rm /elsewhere/a",
+        "make && echo x > /elsewhere/a",
+    ],
+)
+async def test_a_command_that_the_sandbox_would_stop_is_asked_about_once(command: str) -> None:
+    asked: list[JsonObject] = []
+
+    async def ask(request_id: str, request: JsonObject) -> Answer:
+        asked.append(request)
+        return Answer(kind="approve-once")
+
+    permissions = Permissions(SANDBOXED, ask)
+    tool, bypass = Inside(), SandboxBypass(SANDBOXED, ask, permissions)
+    replies = [{"tools": [call(text=text)]} for text in (command, "make")]
+    run = make_run([*replies, "done"], "go", tools=[tool], processors=[permissions, bypass])
+    session = await drained(run)
+    assert [request.get("sandboxBypass") for request in asked] == [True, None]
+    assert "The sandbox does not let /" in asked[0]["warning"]
+    ran = [complete.sandboxed for complete in session.of("tool.execution_complete")]
+    assert ran == [False, True]
+    assert bypass.released == set()
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["make", "echo x > made", "touch /tmp/a", "cp /elsewhere/a b", "cat /elsewhere/a > /dev/null"],
+)
+def test_what_the_sandbox_lets_happen_stays_inside(command: str) -> None:
+    access = Access(kind="shell", target=command, mutates=True)
+    assert warn_of_release(access, SANDBOXED) == {}
+    assert warn_of_release(access, POLICY) == {}
+
+
+async def test_the_answer_of_a_hook_lets_nothing_out_of_the_sandbox() -> None:
+    async def ask(request_id: str, request: JsonObject) -> Answer:
+        return Answer(kind="reject")
+
+    async def hook(pending: Any, request: JsonObject) -> Answer:
+        return Answer(kind="approve-once")
+
+    permissions = Permissions(SANDBOXED, ask, hook=hook)
+    bypass = SandboxBypass(SANDBOXED, ask, permissions)
+    replies = [{"tools": [call(text="touch /elsewhere/a")]}, "done"]
+    run = make_run(replies, "go", tools=[Inside()], processors=[permissions, bypass])
+    (complete,) = (await drained(run)).of("tool.execution_complete")
+    assert complete.sandboxed is True
+
+
+async def test_a_call_id_that_is_used_again_is_not_let_out_again() -> None:
+    answers = [Answer(kind="approve-once"), Answer(kind="approve-once")]
+
+    async def ask(request_id: str, request: JsonObject) -> Answer:
+        return answers.pop(0)
+
+    permissions = Permissions(SANDBOXED, ask)
+    bypass = SandboxBypass(SANDBOXED, ask, permissions)
+    permissions.let_out.add("again")
+    replies = [{"tools": [call(text="make") | {"id": "again"}]}, "done"]
+    run = make_run(replies, "go", tools=[Inside()], processors=[permissions, bypass])
+    (complete,) = (await drained(run)).of("tool.execution_complete")
+    assert complete.sandboxed is True
 
 
 class Keeper:
