@@ -29,7 +29,7 @@ class Group(msgspec.Struct, frozen=True):
 
 
 class WholeProgram(msgspec.Struct, frozen=True):
-    """What a rule for all commands of a program leaves out, and how a person is told.
+    """The commands that a rule for a whole program leaves out, and how a person is told.
 
     `subcommands` are the words after the program; `words` are parts of words, wherever in the
     command they stand.

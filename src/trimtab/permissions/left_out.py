@@ -1,4 +1,4 @@
-"""What rules for groups and whole programs leave out: what reaches others, or destroys.
+"""Commands that no rule for a group or a whole program covers: they reach others, or destroy.
 
 A rule that names a command covers it whatever its arguments; a group is ours to define.
 """

@@ -33,7 +33,7 @@ PUBLIC = (
     *("/opt/homebrew/bin", "/opt/homebrew/Cellar", "/opt/homebrew/include", "/opt/homebrew/lib"),
     *("/opt/homebrew/opt", "/opt/homebrew/share", "/Library/Developer/CommandLineTools"),
 )
-"""What a system has that is no secret to anybody: commands that only read may read it."""
+"""Parts of a system that are no secret to anybody: commands that only read may read them."""
 LONGEST = 32_768
 """More characters than any system takes in a path."""
 _SESSION_FILES = ("plan.md", "files")

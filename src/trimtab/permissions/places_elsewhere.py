@@ -1,4 +1,4 @@
-"""What a command names outside the allowed directories."""
+"""Finds the paths outside the allowed directories that a command names."""
 
 import os
 from collections.abc import Iterable, Iterator

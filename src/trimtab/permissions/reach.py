@@ -1,4 +1,4 @@
-"""How far rules reach: a group means less than everything its programs can do."""
+"""Finds the rule that covers a command; a group covers less than its programs can do."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""What the agents of a session share about permissions."""
+"""The state of permissions that all agents of a session share."""
 
 import os
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence

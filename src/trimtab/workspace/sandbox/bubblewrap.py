@@ -51,7 +51,7 @@ class Frame(msgspec.Struct, kw_only=True):
     """Names hidden from git, which fails on devices in a working tree."""
     exclude: str = ""
     empty: str = "/dev/null"
-    """What covers a name that programs read if it is there, and complain of if they cannot."""
+    """The cover of a name that programs read if it exists, and complain of if they cannot."""
 
     def list_arguments(self, *, mounted: bool = False) -> list[str]:
         """Return all arguments, without the covers if they are `mounted` already."""

@@ -27,7 +27,7 @@ DEVICE_LINKS = {
     "/dev/stderr": "/proc/self/fd/2",
 }
 SYSTEM_PARTS = ("/sys/block", "/sys/class", "/sys/devices")
-"""What is shown of /sys: the rest may have many mounts in it, and each takes its time."""
+"""The parts of /sys that are shown: others may hold many mounts, and each takes its time."""
 SHOW_PROCESSES = ("--proc", "/proc", "--remount-ro", "/proc")
 LINKS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 

@@ -19,7 +19,7 @@ _VALUED = frozenset(
 
 _SHOWING = re.compile(r"-[a-z]*t|--show-t")
 _TOKEN = (Argument("auth"), Argument("token"))
-"""What `gh auth status --show-token` is: it prints a secret."""
+"""The identifier of `gh auth status --show-token`, which prints a secret."""
 _DISPLAY = re.compile(
     r"(?i:color\.[\w.]+|core\.quotepath|column\.\w+|advice\.\w+|log\.(?:date|decorate)"
     r"|status\.\w+|diff\.(?:renames|algorithm|context))(?:=.*)?|core\.pager=cat"

@@ -87,7 +87,7 @@ _FOLDER = re.compile(
 """Options whose value is a folder or a file."""
 _FILE_URL = re.compile(r"file:(?://[^/\0]*)?/*(.*)", re.IGNORECASE | re.DOTALL)
 _INSTALLED = ("/usr/", "/bin/", "/sbin/", "/opt/", "/nix/store/", "/Library/", "/System/")
-"""Where programs of the system lie."""
+"""Folders that hold the programs of the system."""
 _DELETERS = frozenset(("rm", "unlink", "rmdir", "shred"))
 _BUILTIN_TESTS = frozenset(("test", "[", "[["))
 

@@ -40,7 +40,7 @@ _SETS_MORE = re.compile(
     r"\b(?:read|mapfile|readarray|getopts|printf\s+-|let|declare|typeset|local|export|readonly|unset"
     r"|for|select|coproc|eval|source|wait)\b|\(\(|\$\[|\$\{\w+:?="
 )
-"""What sets variables in a script in quotes otherwise than by an assignment in front."""
+"""Ways to set variables in a quoted script other than an assignment in front."""
 _NEEDED = re.compile(r"PATH|HOME|GIT_(?:CONFIG|OPTIONAL|PAGER).*")
 """Variables that decide which programs and settings are used by being there."""
 _ALTERING = re.compile(r"-\w*[luc]")
