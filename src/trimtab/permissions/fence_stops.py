@@ -38,6 +38,8 @@ _WRITING = re.compile(
     re.IGNORECASE,
 )
 _RUNNING = re.compile(r"^(?:bash|sh|env|xargs|timeout|nice): |\b(?:run|exec|execute)\b")
+_SCRIPT = re.compile(r"(?:.*: )?([^:]+): [^:]+: bad interpreter: ")
+"""Bash blames the interpreter of a script that it may not start."""
 _QUOTED = re.compile("['\"\u2018`]([^'\"\u2019`]+)['\"\u2019`]")
 
 
@@ -105,7 +107,8 @@ def _read_line(line: str, cwd: str, readable: Sequence[str]) -> Iterator[Attempt
     if refused and (match := _SIGNAL.search(line)):
         yield Attempt("signal", f"process {match[1]}")
         return
-    path = _find_path(line)
+    script = _SCRIPT.match(line)
+    path = script[1] if script else _find_path(line)
     where = os.path.join(cwd, os.path.expanduser(path)) if path else ""
     if not refused:
         if where and not is_inside(where, readable):
@@ -114,7 +117,7 @@ def _read_line(line: str, cwd: str, readable: Sequence[str]) -> Iterator[Attempt
     if not where:
         yield Attempt("do", f'something that was refused with "{line[:100].rstrip(".")}"')
         return
-    effect = _find_effect(line, where, readable)
+    effect: Effect = "run" if script else _find_effect(line, where, readable)
     if _may_anyway(effect, where):
         yield Attempt(effect, path)
 

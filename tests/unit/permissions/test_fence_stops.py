@@ -37,6 +37,7 @@ def found(place: Path, output: str, code: int = 1, *names: str) -> list[str]:
         ("Error: EACCES: permission denied, open 'a.txt'", "read a.txt"),
         ("Error: EROFS: read-only file system, mkdir 'made'", "write made"),
         ("bash: ./tool: Permission denied", "run ./tool"),
+        ("bash: line 1: ./tool: /bin/sh: bad interpreter: Permission denied", "run ./tool"),
         ("cat: ../other/b.txt: Permission denied", "read ../other/b.txt"),
         ("ls: cannot open directory '../other': Permission denied", "read ../other"),
         ("env: '../other/prog': Permission denied", "run ../other/prog"),
