@@ -250,7 +250,9 @@ def limit_prefix() -> list[str]:
 
 def may_limit(program: str) -> bool:
     """Return True if a process that runs a program can be limited by whoever started it."""
-    return os.geteuid() == 0 or not os.stat(program).st_mode & (stat.S_ISUID | stat.S_ISGID)
+    with suppress(OSError):  # to start it says what is wrong with it
+        return os.geteuid() == 0 or not os.stat(program).st_mode & (stat.S_ISUID | stat.S_ISGID)
+    return True
 
 
 def limit(pid: int) -> None:

@@ -13,7 +13,7 @@ from gitkit import git, make_repository
 from toolkit import Bench, open_bench, processes_with
 from trimtab.contracts.workspace import Command
 from trimtab.workspace.sandbox import seatbelt
-from trimtab.workspace.sandbox.fence import Fence, FenceBackend
+from trimtab.workspace.sandbox.fence import Fence, FenceBackend, may_limit
 from trimtab.workspace.sandbox.fence_detection import detect_fence
 from trimtab.workspace.sandbox.fence_policy import (
     FencePolicy,
@@ -600,3 +600,7 @@ def test_the_profile_for_macos_keeps_devices_and_secrets_from_those_who_read_eve
     )
     whole = FencePolicy(readable=(), programs=(), untrusted=("/",))
     assert '(subpath "/usr")' in seatbelt.build_profile(whole, "/tmp/x", ()).split("deny proc")[1]
+
+
+def test_that_bubblewrap_is_gone_is_left_to_its_start_to_say(tmp_path: Path) -> None:
+    assert may_limit(str(tmp_path / "bwrap"))
