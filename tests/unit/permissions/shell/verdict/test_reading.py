@@ -99,6 +99,12 @@ def test_a_rule_for_a_call_that_was_only_tried_lets_it_run_beside_others() -> No
 @pytest.mark.parametrize(
     ("command", "hazardous"),
     [
+        ("git -c user.name='A B' -c user.email=a@b.example commit -m x", False),
+        ("git -c core.editor=true merge --continue", False),
+        ("git -c core.hooksPath=/dev/null commit -m x", False),
+        ("git -c user.name=A -c core.hooksPath=hooks commit -m x", True),
+        ("git -c core.editor=frob commit", True),
+        ('git -c user.name="$x" commit -m x', True),
         ("git config user.name Me", False),
         ("git config --global user.email me@example.com", False),
         ("git config pull.rebase true", False),
