@@ -323,7 +323,7 @@ def _carry_parallel(judge: "Judge", rest: Sequence[Argument]) -> bool:
 
 
 def _carry_shortened(judge: "Judge", rest: Sequence[Argument]) -> bool:
-    """`rtk git status` runs git and shortens what it prints; other words are commands of its own."""
+    """`rtk git status` runs git and shortens what it prints; other words are its own commands."""
     if rest and rest[0].text in _SHORTENED:
         judge.judge_words(rest)
         return True
