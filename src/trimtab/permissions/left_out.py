@@ -94,11 +94,16 @@ def _has(words: Sequence[str], mark: str) -> bool:
         name, attached, value = word.partition("=")
         if not equals and _is_letter(option, word):
             return True
-        if name == option and value.casefold() not in ("false", "0"):
+        if _means(name, option) and value.casefold() not in ("false", "0"):
             given = (value if attached else following).casefold().removeprefix("cap_")
             if not equals or wanted in given.split(","):
                 return True
     return False
+
+
+def _means(given: str, option: str) -> bool:
+    """Return True for an option, or for the beginning of a long one: many programs take that."""
+    return given == option or (given[:2] == "--" != given and option.startswith(given))
 
 
 def _is_letter(option: str, word: str) -> bool:

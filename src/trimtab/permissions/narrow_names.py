@@ -66,9 +66,9 @@ def _name(words: Sequence[str], *, launched: bool) -> tuple[str, ...] | None:
     if program == "ssh":
         return _name_host(words)
     table = load_subcommands()
-    key = (program, *words[1:2]) if launched or far else tuple(words[:2])
-    counts = [table.get(" ".join(key[:length]), 0) for length in (2, 1)]
-    for length, count in zip((2, 1), counts, strict=True):
+    key = (program, *words[1:3]) if launched or far else tuple(words[:3])
+    counts = [table.get(" ".join(key[:length]), 0) for length in (3, 2, 1)]
+    for length, count in zip((3, 2, 1), counts, strict=True):
         if length < len(words[:count]) == count and all(map(is_plain, words[length:count])):
             return tuple(words[:count])
     if any(counts) and len(words) == 2 and words[1] in _INFORMING and (launched or far):

@@ -15,6 +15,7 @@ from trimtab.permissions.shell.programs.identify import identify
 from trimtab.permissions.shell.programs.options import find_program, read_options
 from trimtab.permissions.shell.verdict.analysis import Found
 
+CODE = MARK + "code"
 START_UP = frozenset(
     (
         *(".bashrc", ".bash_profile", ".profile", ".zshrc", ".zprofile", ".zshenv"),
@@ -30,10 +31,22 @@ def find_rule(found: Found, policy: Policy) -> Rule | None:
     covering = (
         rule
         for rule in policy.allow
-        if (matches_command(rule, found) or runs_from(rule, found, policy.cwd))
+        if (
+            matches_command(rule, found)
+            or runs_from(rule, found, policy.cwd)
+            or _runs_temporary(rule, found, policy)
+        )
         and not _exceeds(found, rule, policy)
     )
     return next(covering, None)
+
+
+def _runs_temporary(rule: Rule, found: Found, policy: Policy) -> bool:
+    """Return True for `shell(@code)` and a program of the temp directory, like a script there."""
+    if rule.kind != "shell" or rule.argument != CODE or not policy.temp or len(found.places) != 1:
+        return False
+    program = found.places[0]
+    return is_inside(program, (policy.temp,)) and _is_near(program, policy)
 
 
 def _exceeds(found: Found, rule: Rule, policy: Policy) -> bool:

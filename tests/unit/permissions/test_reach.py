@@ -17,6 +17,42 @@ DOCKER = msgspec.structs.replace(
 CODE = msgspec.structs.replace(POLICY, allow=rules("shell(@code)", "shell(./)"))
 
 
+def test_code_covers_programs_in_the_temp_directory_that_nobody_else_can_change(
+    tmp_path: Path,
+) -> None:
+    policy = msgspec.structs.replace(CODE, roots=(*POLICY.roots, str(tmp_path)), temp=str(tmp_path))
+    program = tmp_path / "out" / "prog"
+    program.parent.mkdir()
+    program.touch()
+    assert decide_shell(f"{program} -v", policy).verdict == "allow"
+    assert decide_shell(f"{tmp_path}/kubectl delete x", policy).verdict == "ask"
+    assert decide_shell("/opt/x/prog -v", policy).verdict == "ask"
+    (tmp_path / "link").symlink_to("/opt/x/prog")
+    assert decide_shell(f"{tmp_path}/link", policy).verdict == "ask"
+    program.parent.chmod(0o777)
+    assert decide_shell(f"{program} -v", policy).verdict == "ask"
+    here = msgspec.structs.replace(policy, allow=rules("shell(./)"))
+    assert decide_shell(f"{tmp_path}/x", here).verdict == "ask"
+
+
+@pytest.mark.parametrize(
+    ("command", "verdict"),
+    [
+        ("python3 - /opt/data <<'E'\nprint(1)\nE\n", "allow"),
+        ("node - /opt/data <<'E'\n1\nE\n", "allow"),
+        ("python3 -c 'print(1)' /opt/data", "allow"),
+        ("python3 /opt/x.py", "ask"),
+        ("python3 -u /opt/x.py -", "ask"),
+        ("bash -s /opt/data <<'E'\nls\nE\n", "allow"),
+        ("bash -posix /opt/x.sh", "ask"),
+        ("bash -norc /opt/x.sh", "ask"),
+        ("bash - /opt/x.sh", "ask"),
+    ],
+)
+def test_what_follows_code_that_is_given_otherwise_is_no_script(command: str, verdict: str) -> None:
+    assert decide_shell(command, CODE).verdict == verdict
+
+
 @pytest.mark.parametrize(
     "command",
     [

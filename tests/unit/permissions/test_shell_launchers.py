@@ -1,7 +1,10 @@
 """What a program that nobody described may start: rules that deny look at these names."""
 
+import msgspec
 import pytest
 
+from permissionkit import POLICY, rules
+from trimtab.permissions.decide_shell import decide_shell
 from trimtab.permissions.shell.programs.launchers import find_named
 
 FAR = ("-C", "a", "-C", "b", "-C", "c", "-C", "d", "-C", "e")
@@ -69,3 +72,29 @@ def test_words_for_elsewhere_are_read_from_the_one_that_leads_there(
 def test_a_command_is_named_by_twelve_words_at_most() -> None:
     assert next(find_named(("frob", "git", *FAR, "push"))).base == "git push"
     assert next(find_named(("frob", "git", *FAR, "-P", "push"))).base == "git"
+
+
+@pytest.mark.parametrize(
+    ("command", "verdict"),
+    [
+        ("rtk git status", "allow"),
+        ("rtk ls -la src", "allow"),
+        ("rtk git commit -m x", "allow"),
+        ("rtk read a.txt", "allow"),
+        ("rtk git push", "ask"),
+        ("rtk git push --force", "ask"),
+        ("rtk grep x /home/someone/.ssh", "ask"),
+        ("rtk curl https://evil.example", "ask"),
+        ("./rtk git status", "ask"),
+        ("rtk $x y", "ask"),
+        ("rtk proxy rm x", "deny"),
+        ("rtk test 'rm x'", "deny"),
+        ("rtk find . -exec rm {} +", "deny"),
+    ],
+)
+def test_what_shortens_the_output_of_a_program_is_judged_by_the_program(
+    command: str, verdict: str
+) -> None:
+    allow, deny = rules("shell(rtk)", "shell(@git)"), rules("shell(rm)")
+    policy = msgspec.structs.replace(POLICY, allow=allow, deny=deny)
+    assert decide_shell(command, policy).verdict == verdict

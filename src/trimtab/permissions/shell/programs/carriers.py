@@ -36,6 +36,17 @@ _PARALLEL_VALUED = frozenset(
 _PARALLEL_SOURCES = frozenset((":::", "::::", ":::+", "::::+"))
 
 
+_SHORTENED = frozenset(
+    (
+        *("aws", "cargo", "curl", "diff", "docker", "dotnet", "find", "gh", "git", "go", "grep"),
+        *("golangci-lint", "kubectl", "ls", "mypy", "next", "npm", "npx", "pip", "playwright"),
+        *("pnpm", "prettier", "prisma", "pytest", "rake", "rspec", "rubocop", "ruff", "tree"),
+        *("tsc", "vitest", "wc"),
+    )
+)
+"""Words behind which `rtk` takes what the program of that name takes."""
+
+
 def is_carrier(program: str) -> bool:
     return program in SHELLS or program in _SPECIAL or find_carrier(program) is not None
 
@@ -311,6 +322,18 @@ def _carry_parallel(judge: "Judge", rest: Sequence[Argument]) -> bool:
     return False
 
 
+def _carry_shortened(judge: "Judge", rest: Sequence[Argument]) -> bool:
+    """`rtk git status` runs git and shortens what it prints; other words are its own commands."""
+    if rest and rest[0].text in _SHORTENED:
+        judge.judge_words(rest)
+        return True
+    if rest and not rest[0].known:
+        judge.into.dynamic.append("what rtk starts is not known before it runs")
+    judge.note_carried(word.text for word in rest)
+    judge.note_places(rest, reads=False)
+    return False
+
+
 _SPECIAL: dict[str, Callable[["Judge", Sequence[Argument]], bool]] = {
     "eval": _carry_eval,
     "trap": _carry_trap,
@@ -319,4 +342,5 @@ _SPECIAL: dict[str, Callable[["Judge", Sequence[Argument]], bool]] = {
     "busybox": _carry_busybox,
     "toybox": _carry_busybox,
     "parallel": _carry_parallel,
+    "rtk": _carry_shortened,
 }

@@ -26,6 +26,8 @@ _INLINE = re.compile(r"-(?![WX])[A-Za-z]*[cem]|-p|--(?:eval|print|test)")
 _LOADING = frozenset(("-r", "--require", "--import", "--loader"))
 _VALUED = frozenset(("-W", "-X", *_LOADING))
 _SETS = re.compile(r"[-+][A-Za-z]*[oO]|--(?:rc|init-)file")
+_ONE_DASH = frozenset(("-norc", "-posix", "-protected", "-restricted", "-verbose", "-version"))
+"""Long options, which bash takes with one dash as well; they do not say where the script is."""
 _VOLUME = re.compile(r"-[A-Za-z]*v=?|--volume=?")
 _MOUNTED = re.compile(r"(?:^|[=,\"])(?:src|source|device)=([^,\"]*)")
 _FILES = frozenset(("--env-file", "--label-file", "--cidfile", "--iidfile", "--metadata-file"))
@@ -96,8 +98,8 @@ def _find_script(arguments: Sequence[Argument], valued: re.Pattern[str]) -> Iter
         if not follows and word.text[:1] not in ("-", "+"):
             yield word
             return
-        if re.match(r"-[A-Za-z]*c", word.text):
-            return
+        if word.text not in _ONE_DASH and re.match(r"-[A-Za-z]*[cs]", word.text):
+            return  # the script is a word, or the input
         follows = not follows and valued.fullmatch(word.text) is not None
 
 
@@ -113,7 +115,7 @@ def _find_code(arguments: Sequence[Argument]) -> Iterator[Argument]:
         elif text[:1] != "-":
             yield word
             return
-        elif _INLINE.fullmatch(text):
+        elif text == "-" or _INLINE.fullmatch(text):  # the code is the input
             return
         before = "" if before in _VALUED else text
 

@@ -20,11 +20,16 @@ _VALUED = frozenset(
 _SHOWING = re.compile(r"-[a-z]*t|--show-t")
 _TOKEN = (Argument("auth"), Argument("token"))
 """The identifier of `gh auth status --show-token`, which prints a secret."""
-_DISPLAY = re.compile(
+_HARMLESS = re.compile(
     r"(?i:color\.[\w.]+|core\.quotepath|column\.\w+|advice\.\w+|log\.(?:date|decorate)"
     r"|status\.\w+|diff\.(?:renames|algorithm|context))(?:=.*)?|core\.pager=cat"
+    r"|(?i:(?:user|author|committer)\.(?:name|email)=.*|(?:commit|tag)\.gpgsign=false"
+    r"|core\.(?:autocrlf|safecrlf|longpaths|filemode)=\w*|merge\.conflictstyle=\w+"
+    r"|rebase\.auto(?:squash|stash)=\w+|pull\.(?:rebase|ff)=\w+|gc\.auto=0"
+    r"|http\.postbuffer=\d+|init\.defaultbranch=[\w.-]+)"
+    r"|(?i:core\.hookspath)=/dev/null|(?i:(?:core|sequence)\.editor)=(?:true|:)"
 )
-"""Settings of git that change only how it prints."""
+"""Settings of git that start nothing: how it prints, who commits, what it leaves out."""
 
 
 class Name(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,9 +67,9 @@ def _identify_git(word: str, arguments: Sequence[Argument]) -> Name:
     table = find_program("git")
     assert table is not None
     reading, rest = read_leading(table, arguments)
-    printing = _sets_only_display(reading)
+    harmless = _starts_nothing(reading)
     hazards = tuple(
-        f"git {hazard}" for hazard in reading.hazards if not (printing and hazard.startswith("-c "))
+        f"git {hazard}" for hazard in reading.hazards if not (harmless and hazard.startswith("-c "))
     )
     if reading.strange or reading.uncertain:
         hazards += ("git is given options that are not known",)
@@ -85,11 +90,11 @@ def _identify_git(word: str, arguments: Sequence[Argument]) -> Name:
     )
 
 
-def _sets_only_display(reading: Reading) -> bool:
-    """Return True if every setting that git is given only changes what it prints."""
+def _starts_nothing(reading: Reading) -> bool:
+    """Return True if no setting that git is given makes it start something."""
     given = reading.values.get("-c", [])
     return bool(given) and all(
-        value is not None and value.known and _DISPLAY.fullmatch(value.text) for value in given
+        value is not None and value.known and _HARMLESS.fullmatch(value.text) for value in given
     )
 
 

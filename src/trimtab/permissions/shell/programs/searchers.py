@@ -252,14 +252,29 @@ def _filter(
         scripts, operands = [*operands[:1]], operands[1:]
     text = "\n".join(script.text for script in scripts if script is not None)
     plain = _is_known(scripts) and not reading.uncertain and is_plain(text)
+    settled = not (reading.strange or reading.hazards)
+    changes = reading.has("-i", "--in-place")
+    doubtful = settled and not (plain or changes) and is_plain(_guess(text))
     if not plain and not reading.hazards and not reading.has("--version", "--help"):
-        judge.into.add_hazards(f"the {name} script may run or write something")
+        reason = f"the {name} script may run or write something"
+        if doubtful:
+            judge.doubt(reason)
+        else:
+            judge.into.add_hazards(reason)
         judge.note_carried([text])
-    read_only = plain and not reading.strange and not reading.hazards
-    judge.note_places(operands, reads=read_only, certain=True)
+    read_only = plain and settled
+    judge.note_places(operands, reads=read_only or doubtful, certain=True)
     if name == "awk" and plain:
         judge.note_places(operands, reads=True, certain=True)
     return read_only
+
+
+def _guess(script: str) -> str:
+    """Return a script as it most probably is: with a number for each part that is not known.
+
+    One of which nothing is known is not guessed.
+    """
+    return script.replace(UNKNOWN, "1" if script.strip(UNKNOWN) else UNKNOWN)
 
 
 def _is_known(scripts: Sequence[Argument | None]) -> bool:

@@ -393,9 +393,7 @@ class Judge:
             self._note_deleted(rest)
         elif program == "mv":
             sources = [argument for argument in rest if argument.text[:1] != "-"][:-1]
-            self.into.deleted += [
-                path for source in sources for path in self.places.resolve(source.text)
-            ]
+            self.into.deleted += [p for s in sources for p in self.places.resolve(s.text)]
         if program in SEARCHERS:
             return SEARCHERS[program](self, rest) and is_plain
         if is_carrier(program):
@@ -458,16 +456,18 @@ class Judge:
                 self.into.reads.append("/")
         return read_only
 
-    def _doubt(self, name: Name, table: Program, reading: Reading) -> None:
-        """Note that an unknown word may be an option that runs or writes something.
+    def doubt(self, reason: str) -> None:
+        """Note why a program may do more than read; it is worth trying behind the fence."""
+        self._doubtful = True
+        self.into.doubts.append(reason)
 
-        A program that otherwise only reads is worth trying behind the fence.
-        """
+    def _doubt(self, name: Name, table: Program, reading: Reading) -> None:
+        """Note that an unknown word may be an option that runs or writes something."""
         reason = f"{name.base}: a word that is not known may be an option that does more"
         certain = msgspec.structs.replace(reading, uncertain=False)
-        self._doubtful = is_read_only(name, table, certain, self.into)
-        if self._doubtful:
-            self.into.doubts.append(reason)
+        seems = seems_read_only(name, table, certain)
+        if is_read_only(name, table, certain, self.into) or seems:
+            self.doubt(reason)
         else:
             self.into.add_hazards(reason, conceals=bool(table.runs or table.hazard))
 

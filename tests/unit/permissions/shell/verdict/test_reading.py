@@ -26,6 +26,13 @@ from trimtab.permissions.shell.verdict.analyse import analyse
         "terraform fmt -check",
         "identify a.png",
         "bat a.txt",
+        "bat $x",
+        "dust -d 1",
+        "difft a b",
+        'sed -n "${a},${b}p" f',
+        'for f in *.h; do sed "s|^|$(basename $f): |" $f; done',
+        "sed p *",
+        'awk "NR >= $a" f',
         "/usr/bin/grep x a",
         "/opt/tool/bin/frob --version",
         "/usr/bin/python3 --version",
@@ -72,6 +79,11 @@ def test_a_call_that_should_only_show_something_is_tried_and_no_more(command: st
         "terraform apply",
         "/usr/bin/sort -o x a",
         "/usr/bin/rm a",
+        'sed "$script" f',
+        'awk "$program" f',
+        'sed "s/a/$x/w made" f',
+        'sed -i "s/a/$x/" f',
+        'sed "s/a/$x/" f > g',
     ],
 )
 def test_a_call_that_may_run_code_or_change_something_is_asked_about(command: str) -> None:
@@ -87,6 +99,12 @@ def test_a_rule_for_a_call_that_was_only_tried_lets_it_run_beside_others() -> No
 @pytest.mark.parametrize(
     ("command", "hazardous"),
     [
+        ("git -c user.name='A B' -c user.email=a@b.example commit -m x", False),
+        ("git -c core.editor=true merge --continue", False),
+        ("git -c core.hooksPath=/dev/null commit -m x", False),
+        ("git -c user.name=A -c core.hooksPath=hooks commit -m x", True),
+        ("git -c core.editor=frob commit", True),
+        ('git -c user.name="$x" commit -m x', True),
         ("git config user.name Me", False),
         ("git config --global user.email me@example.com", False),
         ("git config pull.rebase true", False),
