@@ -125,6 +125,10 @@ class Script(msgspec.Struct):
     commands: list[Command] = []
     values: dict[str, list[Word | None]] = {}
     """The values that each variable is set to anywhere; None for one that is not known."""
+    set_at: dict[str, list[int]] = {}
+    """For each value, how many commands were read before it was set."""
+    setting: int | None = None
+    """The index of the command that sets what is assigned now; None for the one read last."""
     cleared: set[str] = set()
     """Variables that may have no value any more."""
     clears: bool = False
@@ -157,4 +161,6 @@ class Script(msgspec.Struct):
 
     def assign(self, name: str, value: Word | None) -> None:
         self.failing += name in _READ_ONLY
+        at = len(self.commands) if self.setting is None else self.setting
+        self.set_at.setdefault(name, []).append(at)
         self.values.setdefault(name, []).append(value)

@@ -17,7 +17,7 @@ FRESH = f"/tmp/{UNKNOWN}"  # noqa: S108 - a name that is compared, never opened
 """Stands for a name that `mktemp` has made."""
 MAX_SETTINGS = 1 << 16
 """Bytes of git's settings that are searched for another top folder."""
-MOST = 64
+MOST, MOST_NESTED = 64, 2
 LONGEST = 10_000
 _GLOB = re.compile(r"[*?]|\[.", re.DOTALL)
 _SEQUENCE = re.compile(r"(-?\d+|[A-Za-z])\.\.(-?\d+|[A-Za-z])(\.\.-?\d+)?")
@@ -128,7 +128,9 @@ class Variables:
         self._resolving.add(name)
         try:
             values = list(empty)
-            for word in given:
+            for word, at in zip(given, self._script.set_at[name], strict=True):
+                if word is not None and any(self._is_set_behind(p, at) for p in word.pieces):
+                    return None
                 arguments = [] if word is None else self.expand(word, assigned=True)
                 texts = [argument.text for argument in arguments]
                 if word is None or any(UNKNOWN in text and text != FRESH for text in texts):
@@ -261,11 +263,20 @@ class Variables:
                         return False
         return True
 
-    def if_empty(self, word: Word) -> tuple[str, bool]:
-        """The path a word is if the expansions at its beginning give nothing, empty if it is none.
+    def if_empty(self, word: Word, depth: int = 0) -> list[tuple[str, bool]]:
+        """The paths a word is if the expansions at its beginning give nothing, also in values.
 
-        With it goes whether that is likely: the script gives them no value.
+        With each goes whether that is likely: the script gives them no value.
         """
+        found = [self._if_empty(word)]
+        first = word.pieces[0] if word.pieces else Piece("quoted")
+        values = self._script.values.get(first.text, ()) if first.kind == "variable" else ()
+        if depth < MOST_NESTED and not self._is_certain(first):
+            for value in (value for value in values[:MOST] if value is not None):
+                found += self.if_empty(Word([*value.pieces, *word.pieces[1:]]), depth + 1)
+        return found
+
+    def _if_empty(self, word: Word) -> tuple[str, bool]:
         named = list(takewhile(lambda piece: piece.kind in ("bare", "quoted"), word.pieces))
         start = len(named) if _NAMED.fullmatch("".join(piece.text for piece in named)) else 0
         leading = list(takewhile(lambda piece: not _is_text(piece), word.pieces[start:]))
@@ -281,10 +292,19 @@ class Variables:
         )
         return (text, likely) if text[:1] == "/" else ("", False)
 
+    def _is_set_later(self, name: str) -> bool:
+        """Return True if a script gives a variable its values only behind the current command."""
+        return self.at is not None and self._is_set_behind(Piece("variable", name), self.at)
+
+    def _is_set_behind(self, piece: Piece, at: int) -> bool:
+        """Return True if a piece is a variable that has its values only behind a command."""
+        indices = self._script.set_at.get(piece.text, ()) if piece.kind == "variable" else ()
+        return bool(indices) and at < min(indices) and not self._script.repeats
+
     def _is_unset(self, name: str) -> bool:
-        """Return True if a script gives a variable no value; functions have arguments."""
+        """Return True if a script gives a variable no value yet; functions have arguments."""
         if name.isidentifier():
-            return name not in self._script.values
+            return name not in self._script.values or self._is_set_later(name)
         return self.at is not None and not self._may_have_changed
 
     def _may_be_empty(self, piece: Piece) -> bool:
@@ -292,7 +312,7 @@ class Variables:
             return piece.text not in NUMERIC and not piece.text.startswith((DEFAULTED, "mktemp"))
         if piece.text in ("?", "#", "$", "-", "0"):
             return False
-        return self.values(piece.text) is None
+        return self.values(piece.text) is None or not self._is_certain(piece)
 
     def expand(self, word: Word, *, strict: bool = False, assigned: bool = False) -> list[Argument]:
         """The arguments a word becomes; one with several possible values becomes all of them.
@@ -321,7 +341,9 @@ class Variables:
                 texts = [text + piece.text for text in texts]
             else:
                 unsettled = piece.text in self._script.values and not self.is_settled(piece.text)
-                resolves = piece.kind == "variable" and not (strict and unsettled)
+                resolves = piece.kind == "variable" and not (
+                    (strict and unsettled) or self._is_set_later(piece.text)
+                )
                 values = self.values(piece.text) if resolves else None
                 if piece.kind == "unknown":
                     values = self._find_printed(piece.text)

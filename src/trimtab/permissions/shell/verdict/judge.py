@@ -278,14 +278,14 @@ class Judge:
         for word in command.words[1:]:
             self._note_remains(variables.if_empty(word))
 
-    def _note_remains(self, remains: tuple[str, bool]) -> None:
-        """Note the path that a word becomes if what it begins with turns out to be empty."""
-        text, likely = remains
-        path = os.path.normpath(text)
-        folder = os.path.dirname(path)
-        there = os.path.lexists(path) or (folder.count("/") > 1 and os.path.isdir(folder))
-        if text and (likely or (path.count("/") > 1 and there)):
-            self.note_places([Argument(text)], reads=True)
+    def _note_remains(self, remains: Iterable[tuple[str, bool]]) -> None:
+        """Note the paths that a word becomes if what it begins with turns out to be empty."""
+        for text, likely in remains:
+            path = os.path.normpath(text)
+            folder = os.path.dirname(path)
+            there = os.path.lexists(path) or (folder.count("/") > 1 and os.path.isdir(folder))
+            if text and (likely or (path.count("/") > 1 and there)):
+                self.note_places([Argument(text)], reads=True)
 
     def _check_input(self, command: Command, program: Argument, body: str | None) -> None:
         """Check what a program reads that takes its input for code, if it may run commands."""
