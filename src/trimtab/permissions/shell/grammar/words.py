@@ -10,13 +10,12 @@ import msgspec
 
 from trimtab.permissions.shell.grammar.reader import COPIED, DEFAULTED, NUMERIC, TOP
 from trimtab.permissions.shell.grammar.syntax import Command, Piece, Script, Span, Word
+from trimtab.permissions.shell.grammar.top_folder import find_top
 
 UNKNOWN = "\0"
 """Stands in an argument for text that is not known before run time."""
 FRESH = f"/tmp/{UNKNOWN}"  # noqa: S108 - a name that is compared, never opened
 """Stands for a name that `mktemp` has made."""
-MAX_SETTINGS = 1 << 16
-"""Bytes of git's settings that are searched for another top folder."""
 MOST, MOST_NESTED = 64, 2
 LONGEST = 10_000
 _GLOB = re.compile(r"[*?]|\[.", re.DOTALL)
@@ -418,22 +417,6 @@ class Variables:
         if name != "~" and (folder := os.path.expanduser(name)) != name:
             return folder + slash + rest
         return UNKNOWN + slash + rest
-
-
-def find_top(folder: str) -> str:
-    """Return the top folder of the repository that a folder is in, if git surely says the same."""
-    top = os.path.realpath(folder)
-    while not os.path.lexists(os.path.join(top, ".git")):
-        if top == (above := os.path.dirname(top)):
-            return ""
-        top = above
-    try:
-        with open(os.path.join(top, ".git", "config"), "rb") as file:
-            settings = file.read(MAX_SETTINGS + 1).lower()
-    except OSError:  # a worktree, whose settings are elsewhere
-        return ""
-    moved = b"worktree" in settings or b"include" in settings or len(settings) > MAX_SETTINGS
-    return "" if moved else top
 
 
 def _is_plain(word: Word) -> bool:
