@@ -29,6 +29,8 @@ _FETCHED = re.compile(r"https?://|(?:npm|jsr|gh|git):|[\w.-]+\.[a-z]+/[\w./-]+@"
 _FETCHING = frozenset(("deno", "bun", "go"))
 _SCRIPTED = frozenset(("npm", "pnpm", "yarn", "bun"))
 _TARGETED = TARGETED | {"nx", "sbt"}
+_NPM_RUN = re.compile(r"rum|urn|run-(?:s(?:c(?:r(?:ip?)?)?)?)?")
+"""Other names by which npm runs a script; it takes the beginning of one, too."""
 _RUNNING = frozenset(("run", "run-script", "task", "xtask", "make"))
 _RUNNERS = frozenset(
     ("cargo", "composer", "deno", "hatch", "pdm", "pipenv", "pixi", "poetry", "rye", "uv")
@@ -121,7 +123,9 @@ def _runs_reaching_script(words: Sequence[str]) -> bool:
     program, names = own[0], [word for word in given if word[:1] != "-" and "=" not in word]
     if program in _SCRIPTED:
         identifier = identify([Argument(word) for word in own]).identifier
-        names = identifier.split()[1:] if program != "bun" else names[:2]
+        runs = program == "npm" and names[:1] and _NPM_RUN.fullmatch(names[0])
+        if not runs:
+            names = identifier.split()[1:] if program != "bun" else names[:2]
         return any(map(reaches_far, names)) or any(map(_SCRIPT.search, names))
     if program in _RUNNERS:
         names = names[1:2] if names[:1] and names[0] in _RUNNING else []

@@ -59,6 +59,7 @@ _MODULES = frozenset(
 )
 """Modules of Python that run or change files they are given."""
 _VOLUME = re.compile(r"-[A-Za-z]*v=?|--volume=?")
+_STORED = re.compile(r"(?:^|[=,\"])(?:src|source|device|dest)=([^,\"]*)")
 _MOUNTED = re.compile(r"(?:^|[=,\"])(?:src|source|device)=([^,\"]*)")
 _FILES = frozenset(("--env-file", "--label-file", "--cidfile", "--iidfile", "--metadata-file"))
 _COMPOSED = frozenset(("-f", "--file", "--project-directory", "--env-file"))
@@ -179,7 +180,8 @@ def _find_mounts(program: str, arguments: Sequence[Argument]) -> Iterator[Argume
             attached = word.text[match.end() :]
             yield from _find_source(attached or following.text)
         elif option in ("--mount", "-o", "--opt", "--secret", "--output", "--build-context"):
-            for place in _MOUNTED.findall(text):
+            places = (_STORED if option in ("-o", "--output") else _MOUNTED).findall(text)
+            for place in places:
                 yield from _find_source(place)
         if option in _FILES or (composes and option in _COMPOSED):
             yield Argument("/") if text == "-" else given
@@ -192,5 +194,5 @@ def _find_mounts(program: str, arguments: Sequence[Argument]) -> Iterator[Argume
 def _find_source(text: str) -> Iterator[Argument]:
     """Yield the folder or file before the colon of `SOURCE:PLACE`; a volume has a plain name."""
     source = text.partition(":")[0]
-    if source[:1] in ("/", ".", "~") or UNKNOWN in source:
+    if source[:1] in (".", "~") or "/" in source or UNKNOWN in source:
         yield Argument(source)
