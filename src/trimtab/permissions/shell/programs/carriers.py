@@ -288,6 +288,15 @@ def _carry_source(judge: "Judge", rest: Sequence[Argument]) -> bool:
     return False
 
 
+def _carry_jobs(judge: "Judge", rest: Sequence[Argument]) -> bool:
+    """`jobs -x COMMAND` runs a command; any other form only prints."""
+    if any(word.may_be_option or word.many for word in rest[:1]):
+        judge.into.dynamic.append("what jobs starts is not known before it runs")
+    elif rest[1:] and re.match(r"-[a-z]*x", rest[0].text):
+        judge.judge_words(rest[1:])
+    return True
+
+
 def _carry_busybox(judge: "Judge", rest: Sequence[Argument]) -> bool:
     if rest and rest[0].text[:2] == "--":
         return rest[0].text in ("--list", "--list-full", "--help")
@@ -319,6 +328,7 @@ _SPECIAL: dict[str, Callable[["Judge", Sequence[Argument]], bool]] = {
     "trap": _carry_trap,
     "source": _carry_source,
     ".": _carry_source,
+    "jobs": _carry_jobs,
     "busybox": _carry_busybox,
     "toybox": _carry_busybox,
     "parallel": _carry_parallel,

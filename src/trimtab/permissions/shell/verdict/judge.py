@@ -58,6 +58,7 @@ from trimtab.permissions.shell.verdict.evaluated import (
     check_computed,
     check_evaluated,
 )
+from trimtab.permissions.shell.verdict.inline_code import INSTALLED
 from trimtab.permissions.shell.verdict.option_folders import note_folders
 from trimtab.permissions.shell.verdict.places import Places
 from trimtab.permissions.shell.verdict.reading import (
@@ -88,8 +89,6 @@ DEEPEST = 8
 _FAR = re.compile(r"(?:/|~|\.\./)\S*$")
 _WRITING = frozenset((">", ">>", ">|", "&>", "&>>", "<>", ">&"))
 _NO_FILES = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr"))
-_INSTALLED = ("/usr/", "/bin/", "/sbin/", "/opt/", "/nix/store/", "/Library/", "/System/")
-"""Where programs of the system lie."""
 _DELETERS = frozenset(("rm", "unlink", "rmdir", "shred"))
 _BUILTIN_TESTS = frozenset(("test", "[", "[["))
 _MOVING = frozenset(("cd", "pushd", "popd"))
@@ -353,7 +352,7 @@ class Judge:
         self._doubtful = False
         read_only = self._judge_program(name, arguments, stdin)
         note_folders(self, arguments, reads=read_only)
-        named = "/" not in first.text or os.path.normpath(first.text).startswith(_INSTALLED)
+        named = "/" not in first.text or os.path.normpath(first.text).startswith(INSTALLED)
         doubtful, self._doubtful = self._doubtful and named, False
         known = tuple(argument.text for argument in arguments if argument.known)
         fixed = takewhile(lambda argument: argument.known and not argument.many, arguments)
