@@ -100,8 +100,16 @@ class Generator:
 
     def _touch(self, _: int) -> str:
         before = f"{self.pick(NAMES)}={self.pick(VALUES)} " if self.chance.random() < 0.1 else ""
+        if self.chance.random() < 0.25:
+            return f"{self.pick(('echo', ':', 'cat'))} {self.pick(('>', '>>', '&>'))} {self._one()}"
         words = " ".join(self.pick(WORDS) for _ in range(self.chance.randint(1, 2)))
         return f"{before}touch {words}"
+
+    def _one(self) -> str:
+        """Return a word that names a file to write by redirection."""
+        return self.pick(
+            tuple(word for word in WORDS if not word.startswith("--") and ">" not in word)
+        )
 
     def _move(self, _: int) -> str:
         how = (
@@ -203,7 +211,16 @@ class World:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, 9)
         process.wait()
-        return [os.fsdecode(path) for path in self.log.read_bytes().split(b"\0")[:-1]]
+        noted = [os.fsdecode(path) for path in self.log.read_bytes().split(b"\0")[:-1]]
+        return [*noted, *self._take_written()]
+
+    def _take_written(self) -> list[str]:
+        """Remove the files that redirections made; return them."""
+        tops = (self.work.parent, self.home, self.work.parent.parent / "elsewhere")
+        found = [path for top in tops for path in top.rglob("*") if path.is_file()]
+        for path in found:
+            path.unlink()
+        return list(map(str, found))
 
 
 def fuzz(cases: int, seed: str = "0") -> Figures:
@@ -216,10 +233,11 @@ def fuzz(cases: int, seed: str = "0") -> Figures:
             analysis = analyse(script, str(world.work), str(world.home))
             if judge_analysis(analysis, world.policy, script).verdict != "allow":
                 continue
-            if not analysis.touched:
+            named = [path for path in (*analysis.touched, *analysis.targets) if path]
+            if not named:
                 continue
             figures.covered += 1
-            judged = {os.path.realpath(path) for path in analysis.touched}
+            judged = set(map(os.path.realpath, named))
             for path in world.run(script, ("C", "C.UTF-8")[number % 2]):
                 figures.changed += 1
                 if os.path.realpath(path) not in judged:

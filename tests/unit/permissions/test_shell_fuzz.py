@@ -21,5 +21,5 @@ def test_what_is_called_read_only_changes_no_file() -> None:
 def test_a_rule_for_writing_covers_only_files_that_were_judged() -> None:
     figures = fuzz_places(2000, "suite")
     assert figures.misses == []
-    assert figures.covered >= 50
-    assert figures.changed >= 80
+    assert figures.covered >= 40
+    assert figures.changed >= 50

@@ -146,3 +146,19 @@ def test_a_variable_that_may_be_empty_yet_leads_nowhere_beside_a_rule(script: st
     policy = msgspec.structs.replace(POLICY, allow=rules("shell(make)"))
     assert decide_shell(script, policy).verdict == "ask"
     assert decide_shell("d=src; x=$d/y; cat $x; make", policy).verdict == "allow"
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "true || d=x; echo y > $d.git/config",
+        "(d=x); echo y > ${d}.git/config",
+        "d=x && true & echo y > $d.git/config",
+        "echo y > $d.git/config; d=x",
+    ],
+)
+def test_a_file_to_write_counts_with_and_without_a_value_that_is_not_certain(script: str) -> None:
+    policy = msgspec.structs.replace(POLICY, allow=rules("write"))
+    assert decide_shell(script, policy).verdict == "ask"
+    assert decide_shell("d=x; echo y > $d.git/config", policy).verdict == "allow"
+    assert decide_shell("for d in a b; do echo y > $d.txt; done", policy).verdict == "allow"

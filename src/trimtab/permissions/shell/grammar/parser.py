@@ -112,8 +112,10 @@ class Parser(PartReader):
     def _read_list(self, close: str, *, needed: bool = False) -> None:
         """Commands up to `close`, a closing keyword or the end."""
         group, joint, found = next(_groups), ";", False
+        start = len(self.script.commands)
         while True:
             self._skip_lines()
+            start = len(self.script.commands) if joint == ";" else start
             if self._at_end_of_list(close):
                 if joint in ("&&", "||", "|") or (needed and not found):
                     raise Unparsable("a command is missing")
@@ -121,7 +123,17 @@ class Parser(PartReader):
             self._read_pipeline(joint, group)
             found = True
             self._skip_blanks()
+            if self.peek() == "&" and self.peek(2) != "&&":
+                self._forget_since(start)
             joint = self._read_joint(close)
+
+    def _forget_since(self, start: int) -> None:
+        """Take nothing for certain that commands have set which turn out to run elsewhere."""
+        for name in [n for n, span in self.script.settled.items() if span.start > start]:
+            del self.script.settled[name]
+            self._unsure = tuple(one for one in self._unsure if one != name)
+        for name in [n for n, since in self.script.functions.items() if since > start]:
+            del self.script.functions[name]
 
     def _at_end_of_list(self, close: str) -> bool:
         if self.pos >= len(self.text):

@@ -29,10 +29,11 @@ _SPECIAL = re.compile(
 )
 """Variables that the shell itself sets, or that do not keep what they are set to."""
 _SET_UNSEEN = re.compile(
-    r"BASH(?:PID|_REMATCH|_COMMAND|_SUBSHELL|_LINENO|_SOURCE|_ARG\w+)|S?RANDOM|SECONDS|LINENO"
+    r"BASH(?:PID|_REMATCH|_COMMAND|_SUBSHELL|_LINENO|_SOURCE|_ARG\w+|_VERSINFO|OPTS)|S?RANDOM"
+    r"|SECONDS|LINENO|E?UID|PPID|SHELLOPTS"
     r"|EPOCH\w+|HISTCMD|DIRSTACK|GROUPS|FUNCNAME|PIPESTATUS|OPTARG|OPTIND|REPLY|COPROC|MAPFILE|_"
 )
-"""Those of them that commands set without naming them."""
+"""Those of them that commands set without naming them, or that nobody can set."""
 _BLANKS = re.compile(r"[ \t\n]+")
 """What the shell separates words by. Other blanks belong to words."""
 _ASSIGNED = re.compile(r"[A-Za-z_]\w*(?:\[[^]]*\])?\+?=", re.ASCII)
@@ -298,7 +299,9 @@ class Variables:
     def _is_set_behind(self, piece: Piece, at: int) -> bool:
         """Return True if a piece is a variable that has its values only behind a command."""
         indices = self._script.set_at.get(piece.text, ()) if piece.kind == "variable" else ()
-        return bool(indices) and at < min(indices) and not self._script.repeats
+        if not indices or at >= min(indices):
+            return False
+        return not any(span.start <= at < span.end for span in self._script.repeats)
 
     def _is_unset(self, name: str) -> bool:
         """Return True if a script gives a variable no value yet; functions have arguments."""
@@ -313,10 +316,13 @@ class Variables:
             return False
         return self.values(piece.text) is None or not self._is_certain(piece)
 
-    def expand(self, word: Word, *, strict: bool = False, assigned: bool = False) -> list[Argument]:
+    def expand(
+        self, word: Word, *, strict: bool = False, assigned: bool = False, unset: bool = False
+    ) -> list[Argument]:
         """The arguments a word becomes; one with several possible values becomes all of them.
 
-        If `strict`, variables that the script sets are not known unless they are settled.
+        If `strict`, variables that the script sets are not known unless they are settled. With
+        `unset`, those that are not certain may have no value, too.
         """
         arguments: list[Argument] = []
         for alternative in expand_braces(word.pieces):
@@ -325,10 +331,12 @@ class Variables:
                 name = _ASSIGNED.match(alternative[0].text)
             # Where what begins with a tilde may stand besides the beginning.
             behind = 0 if assigned else (name.end() if name else -1)
-            arguments += self._expand_one(alternative, strict, behind)
+            arguments += self._expand_one(alternative, strict, behind, unset)
         return arguments
 
-    def _expand_one(self, pieces: Sequence[Piece], strict: bool, behind: int) -> list[Argument]:
+    def _expand_one(
+        self, pieces: Sequence[Piece], strict: bool, behind: int, unset: bool
+    ) -> list[Argument]:
         texts = [""]
         pattern = many = False
         for index, piece in enumerate(pieces):
@@ -348,10 +356,13 @@ class Variables:
                     values = self._find_printed(piece.text)
                 if values is None or _is_too_much(texts, values):
                     values, many = [UNKNOWN], many or piece.splits
-                elif piece.splits:
+                elif piece.splits and behind:  # a value that is assigned is not split
                     pattern = pattern or any(_GLOB.search(value) for value in values)
                     values = self._split(values, alone=len(pieces) == 1)
                     many = many or (self._separates and UNKNOWN in values)
+                may_be_unset = unset and piece.kind == "variable" and self.at is not None
+                if may_be_unset and values != [UNKNOWN] and not self._is_certain(piece):
+                    values = [*values, ""]
                 texts = [text + value for text in texts for value in values]
         return [Argument(text, pattern, many) for text in texts]
 

@@ -271,7 +271,9 @@ class Judge:
 
     def _judge_redirects(self, command: Command, variables: Variables) -> None:
         for redirect in command.redirects:
-            self._judge_redirect(redirect.operator, variables.expand(redirect.target))
+            target = variables.expand(redirect.target, unset=redirect.operator in _WRITING)
+            given = [argument for argument in target if argument.text] or target
+            self._judge_redirect(redirect.operator, given)
             if redirect.operator not in ("<<", "<<-", "<<<"):
                 self._note_remains(variables.if_empty(redirect.target))
         for word in command.words[1:]:
