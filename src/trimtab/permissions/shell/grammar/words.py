@@ -360,7 +360,7 @@ class Variables:
                     pattern = pattern or any(_GLOB.search(value) for value in values)
                     values = self._split(values, alone=len(pieces) == 1)
                     many = many or (self._separates and UNKNOWN in values)
-                may_be_unset = unset and piece.kind == "variable" and self.at is not None
+                may_be_unset = unset and piece.kind == "variable"
                 if may_be_unset and values != [UNKNOWN] and not self._is_certain(piece):
                     values = [*values, ""]
                 texts = [text + value for text in texts for value in values]
