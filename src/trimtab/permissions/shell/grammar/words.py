@@ -40,6 +40,8 @@ _ASSIGNED = re.compile(r"[A-Za-z_]\w*(?:\[[^]]*\])?\+?=", re.ASCII)
 """The beginning of a word that looks like an assignment."""
 _NAMED = re.compile(r"[\w.-]+=|-[A-Za-z]")
 """The name of a value, in the same word: `if=`, `--directory=`, `-C`."""
+_OPTIONS = re.compile(r"[-+][abeuxvo]+|errexit|nounset|pipefail|xtrace|verbose|allexport")
+"""Words of `set` that leave all variables as they are."""
 _CHANGING = frozenset(
     (
         *("unset", "eval", "source", ".", "trap", "shopt", "set", "alias", "builtin", "command"),
@@ -486,7 +488,10 @@ def _may_change(command: Command) -> bool:
         return False
     if any(piece.kind == "bare" and "{" in piece.text for piece in pieces):
         return True
-    return fixed and "".join(piece.text for piece in pieces) in _CHANGING
+    name = "".join(piece.text for piece in pieces)
+    if name == "set" and all(_OPTIONS.fullmatch(word.bare or "") for word in command.words[1:]):
+        return False
+    return fixed and name in _CHANGING
 
 
 def _is_too_much(texts: Sequence[str], values: Sequence[str]) -> bool:
