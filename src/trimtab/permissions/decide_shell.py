@@ -35,7 +35,11 @@ from trimtab.permissions.shell.grammar.words import UNKNOWN
 from trimtab.permissions.shell.programs.launchers import find_named
 from trimtab.permissions.shell.programs.network import ADDRESSED, find_hosts, find_labelled
 from trimtab.permissions.shell.verdict.analysis import Analysis, Found
-from trimtab.permissions.shell.verdict.inline_code import runs_inline_code, starts_inline_code
+from trimtab.permissions.shell.verdict.inline_code import (
+    find_renamed,
+    runs_inline_code,
+    starts_inline_code,
+)
 from trimtab.permissions.shell.verdict.repositories import find_starting
 from trimtab.permissions.tracked_files import (
     find_recorded,
@@ -187,6 +191,9 @@ def _ask_if_hidden(analysis: Analysis, policy: Policy) -> Decision | None:
             verdict="ask",
             reason=f"A rule forbids some commands, and it is not certain which ones run: {reason}.",
         )
+    if program := find_renamed(analysis.commands, rules):
+        reason = f"A rule forbids {program}, which is given another name."
+        return Decision(verdict="ask", reason=reason)
     specific = any(rule.argument for rule in rules)
     for found in analysis.commands:
         inline = specific and not policy.confined

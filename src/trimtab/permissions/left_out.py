@@ -22,8 +22,15 @@ _DEEPEST = 4
 _SCRIPT = re.compile(r"(?:^|[+:/_-])(?:(?:un)?publish|deploy|upload)(?![a-z])|^release(?![a-z.])")
 """Names of scripts and targets that reach other people."""
 _INSTALLED = re.compile(r"(?:[\w.@/~-]*/)?node_modules/(?:\.bin/)?((?:@[\w.-]+/)?[\w.-]+)[\w./-]*")
+_PARTS = re.compile(r"[;\s]+")
+"""What separates the targets in one word, as sbt takes them."""
+_FETCHED = re.compile(r"https?://|(?:npm|jsr|gh|git):|[\w.-]+\.[a-z]+/[\w./-]+@")
+"""The name of code that a program fetches from elsewhere and runs."""
+_FETCHING = frozenset(("deno", "bun", "go"))
 _SCRIPTED = frozenset(("npm", "pnpm", "yarn", "bun"))
 _TARGETED = TARGETED | {"nx", "sbt"}
+_NPM_RUN = re.compile(r"rum|urn|run-(?:s(?:c(?:r(?:ip?)?)?)?)?")
+"""Other names by which npm runs a script; it takes the beginning of one, too."""
 _RUNNING = frozenset(("run", "run-script", "task", "xtask", "make"))
 _RUNNERS = frozenset(
     ("cargo", "composer", "deno", "hatch", "pdm", "pipenv", "pixi", "poetry", "rye", "uv")
@@ -72,6 +79,8 @@ def is_left_out(words: Sequence[str], *, unclear: bool = False, depth: int = 0) 
     named = depth == 0 and words[0] == program  # the group names it itself
     if (reaches_far(program) and not named) or _runs_reaching_script(given):
         return True
+    if given[0] in _FETCHING and given[1:2] == ("run",) and any(map(_FETCHED.match, given[2:])):
+        return True
     for names, marks in commands.get(program, ()):
         if may_begin_with(given, names) and (
             not marks or unclear or any(_has(given, mark) for mark in marks)
@@ -81,7 +90,7 @@ def is_left_out(words: Sequence[str], *, unclear: bool = False, depth: int = 0) 
     for command in whole.subcommands if whole else ():
         if may_begin_with(given, (program, *command.split())):
             return True
-    launched = _find_launched(given) if depth < _DEEPEST else ()
+    launched = find_started(given) if depth < _DEEPEST else ()
     return any(is_left_out(line, unclear=unclear, depth=depth + 1) for line in launched)
 
 
@@ -113,11 +122,15 @@ def _is_letter(option: str, word: str) -> bool:
 
 def _runs_reaching_script(words: Sequence[str]) -> bool:
     """Return True for `npm run deploy`, `make publish` and the like."""
-    own = list(takewhile(lambda word: word != "--", words))
-    program, names = own[0], [word for word in own[1:] if word[:1] != "-" and "=" not in word]
+    targeted = words[0] in _TARGETED  # there `--` only ends the options
+    own = [*words] if targeted else list(takewhile(lambda word: word != "--", words))
+    given = [part for word in own[1:] for part in (_PARTS.split(word) if targeted else [word])]
+    program, names = own[0], [word for word in given if word[:1] != "-" and "=" not in word]
     if program in _SCRIPTED:
         identifier = identify([Argument(word) for word in own]).identifier
-        names = identifier.split()[1:] if program != "bun" else names[:2]
+        runs = program == "npm" and names[:1] and _NPM_RUN.fullmatch(names[0])
+        if not runs:
+            names = identifier.split()[1:] if program != "bun" else names[:2]
         return any(map(reaches_far, names)) or any(map(_SCRIPT.search, names))
     if program in _RUNNERS:
         names = names[1:2] if names[:1] and names[0] in _RUNNING else []
@@ -126,7 +139,7 @@ def _runs_reaching_script(words: Sequence[str]) -> bool:
     return any(map(_SCRIPT.search, names))
 
 
-def _find_launched(words: Sequence[str]) -> Iterator[Sequence[str]]:
+def find_started(words: Sequence[str]) -> Iterator[Sequence[str]]:
     """Yield the command lines that a launcher, or Python for a module, may start."""
     arguments = [Argument(word) for word in words[1:]]
     for line in find_launched(words[0], arguments):

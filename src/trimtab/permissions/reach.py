@@ -5,8 +5,8 @@ import stat
 from contextlib import suppress
 
 from trimtab.contracts.permission import Policy, Rule
-from trimtab.permissions.groups import MARK
-from trimtab.permissions.left_out import is_left_out
+from trimtab.permissions.groups import MARK, find_member, load_groups
+from trimtab.permissions.left_out import find_started, is_left_out
 from trimtab.permissions.paths import PUBLIC, is_inside, resolve
 from trimtab.permissions.read_folders import ANSWERS
 from trimtab.permissions.rules import HERE, matches_command, runs_from
@@ -58,9 +58,24 @@ def _exceeds(found: Found, rule: Rule, policy: Policy) -> bool:
         return False
     given = {words for words in (found.words, found.leading) if words}
     left_out = any(is_left_out(words, unclear=found.unclear) for words in given)
-    if left_out or _hides_subcommand(found):
+    if left_out or _hides_subcommand(found) or _starts_another(found, argument):
         return True
     return not policy.allow_all_paths and not all(_is_near(path, policy) for path in found.given)
+
+
+def _starts_another(found: Found, argument: str) -> bool:
+    """Return True if a command of a group starts one that another group is for."""
+    groups = [MARK + group for group in load_groups()]
+    if argument not in groups or not found.words:
+        return False
+    for line in find_started(found.words):
+        name = " ".join(line)
+        others = (group for group in groups if group != argument)
+        if not find_member(argument, name) and any(find_member(one, name) for one in others):
+            # The group may name this way to start it.
+            whole = " ".join(found.words)
+            return not find_member(argument, whole).endswith(line[0])
+    return False
 
 
 def _hides_subcommand(found: Found) -> bool:

@@ -20,6 +20,18 @@ WIDEST = msgspec.structs.replace(
 @pytest.mark.parametrize(
     "command",
     [
+        "npm rum deploy",
+        "npm urn deploy",
+        "npm run-s deploy",
+        "npm run -w pkg deploy",
+        "COMPOSE_FILE=/home/someone/x.yml docker compose up",
+        "COMPOSE_FILE=../x.yml docker compose up",
+        "docker run -v src/../..:/x y",
+        "docker run --mount type=bind,src=src/../..,dst=/x y",
+        "docker run --cap-add=BPF x",
+        "docker build --allow security.insecure .",
+        "docker buildx build --allow=security.insecure .",
+        "docker buildx build --output type=local,dest=/home/someone .",
         "docker compose down -v",
         "docker compose -f dev.yml down --volumes",
         "docker compose rm -fsv db",

@@ -253,3 +253,54 @@ def test_an_option_of_grep_that_is_not_known_is_tried_behind_the_fence() -> None
     assert decision.verdict == "allow"
     assert decision.harmless
     assert decide_shell("sort --frob a", POLICY).verdict == "ask"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "make -- deploy",
+        "sbt ';clean;publish'",
+        "make -I /home/someone",
+        "make MAKEFILES=/home/someone/x",
+        "perl -I/home/someone -MEvil a.pl",
+        "ruby -r/home/someone/x a.rb",
+        "node --require=/home/someone/x.js a.js",
+        "python3 -m pdb /home/someone/x.py",
+        "python3 -mcProfile /home/someone/x.py",
+        "python3 -m unittest discover -s/home/someone",
+        "python3 -m pytest --rootdir=/home/someone",
+        "ninja -C /home/someone",
+        "cmake --build /home/someone",
+        "tox -c/home/someone/tox.ini",
+        "eslint --rulesdir /home/someone .",
+        "python3 -m pip install x",
+        "go run example.com/x@latest",
+        "deno run -A npm:x",
+        "bun run https://example.com/x.ts",
+        "uv run --with x python a.py",
+        "mypy --install-types",
+    ],
+)
+def test_running_code_is_not_code_of_elsewhere_by_options_and_launchers(command: str) -> None:
+    assert decide_shell(command, CODE).verdict == "ask"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "make -- all",
+        "make PREFIX=/usr/local all",
+        "perl -Ilib -MOwn a.pl",
+        "python3 -m pdb a.py",
+        "python3 -m own.tool /home/someone/data.csv",
+        "python3 a.py /home/someone/data.csv",
+        "python3 -m pytest tests",
+        "cmake -S . -B build -DX=/usr/include",
+        "go run ./cmd/x",
+        "deno run -A main.ts",
+        "uv run pytest",
+        "mypy src",
+    ],
+)
+def test_running_code_covers_the_project_s_own(command: str) -> None:
+    assert decide_shell(command, CODE).verdict == "allow"

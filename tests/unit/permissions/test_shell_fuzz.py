@@ -1,5 +1,6 @@
 """The analysis against a real bash, at the size of a test run."""
 
+from properties.place_fuzz import fuzz as fuzz_places
 from properties.reading_fuzz import fuzz as fuzz_reading
 from properties.shell_fuzz import fuzz
 
@@ -15,3 +16,10 @@ def test_what_is_called_read_only_changes_no_file() -> None:
     figures = fuzz_reading(400, "suite")
     assert figures.changed == []
     assert figures.run >= 40
+
+
+def test_a_rule_for_writing_covers_only_files_that_were_judged() -> None:
+    figures = fuzz_places(2000, "suite")
+    assert figures.misses == []
+    assert figures.covered >= 40
+    assert figures.changed >= 50

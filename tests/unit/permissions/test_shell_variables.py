@@ -128,3 +128,37 @@ def test_a_program_named_by_a_path_changes_nothing_in_the_shell(script: str, kno
 def test_a_tool_may_be_told_of_the_place_where_it_is_anyway(script: str, usual: bool) -> None:
     policy = msgspec.structs.replace(POLICY, allow=rules("shell(@code)"))
     assert (decide_shell(script, policy).verdict == "allow") is usual
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "cat $d/etc/passwd; d=src; make",
+        "cat < $d/etc/passwd; d=src; make",
+        "cat $d/etc/passwd; export d=src; make",
+        "false && d=src; cat $d/etc/passwd; make",
+        "UID=1; d=src\ncat $d/etc/passwd; make",
+        "x=$d/etc/passwd; d=src; cat $x; make",
+        "[ -f y ] && d=src; x=$d/etc/passwd; cat $x; make",
+    ],
+)
+def test_a_variable_that_may_be_empty_yet_leads_nowhere_beside_a_rule(script: str) -> None:
+    policy = msgspec.structs.replace(POLICY, allow=rules("shell(make)"))
+    assert decide_shell(script, policy).verdict == "ask"
+    assert decide_shell("d=src; x=$d/y; cat $x; make", policy).verdict == "allow"
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "true || d=x; echo y > $d.git/config",
+        "(d=x); echo y > ${d}.git/config",
+        "d=x && true & echo y > $d.git/config",
+        "echo y > $d.git/config; d=x",
+    ],
+)
+def test_a_file_to_write_counts_with_and_without_a_value_that_is_not_certain(script: str) -> None:
+    policy = msgspec.structs.replace(POLICY, allow=rules("write"))
+    assert decide_shell(script, policy).verdict == "ask"
+    assert decide_shell("d=x; echo y > $d.git/config", policy).verdict == "allow"
+    assert decide_shell("for d in a b; do echo y > $d.txt; done", policy).verdict == "allow"

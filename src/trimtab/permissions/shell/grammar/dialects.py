@@ -14,6 +14,7 @@ _BASH_ONLY = re.compile(
     r"|\w\[[^\[\]]*\]=|\]\]=|\$\{\w*[/^,@\[]|\$\{!|[;&]\||&!"
     r"|(^|[;&|\s])(-\s|function\s|select\s|coproc\s|time\s|let\s)"
     r"|(^|[;&|\s])(export|readonly|local)\s[^;&|\n]*=[^\s\"]*[$`]"  # which it splits into words
+    r"|[^\s;&|(]\s+\w+\+?=(?:[^\s;&|]*:)?~"  # in a word that is no assignment
 )
 """Syntax that a plain shell does not know, or reads differently."""
 _ZSH_OWN = re.compile(

@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Iterator
+from math import inf
 
+from trimtab.permissions.shell.grammar.builtins import find_builtin
 from trimtab.permissions.shell.grammar.syntax import Command, Script
 
 MAX_FUNCTIONS = 64
@@ -55,6 +57,14 @@ def find_recursion(script: Script) -> str:
         for called in calls.values():
             called.update(*(calls[name] for name in tuple(called)))
     return min((name for name, called in calls.items() if name in called), default="")
+
+
+def find_later(script: Script) -> list[range]:
+    """Return the commands that may run after those behind them: in loops, functions and traps."""
+    spans = [range(int(span.start), int(span.end)) for span in script.repeats if span.end < inf]
+    spans += [range(body.start, body.end) for body in script.bodies]
+    traps = (n for n, one in enumerate(script.commands) if find_builtin(one.words)[0] == "trap")
+    return [*spans, *(range(index, index + 1) for index in traps)]
 
 
 def _words(command: Command) -> set[str]:

@@ -7,7 +7,8 @@ script is either read whole or `Unparsable`.
 import re
 from itertools import count
 
-from trimtab.permissions.shell.grammar.parts import PartReader
+from trimtab.permissions.shell.grammar.builtins import find_builtin, join
+from trimtab.permissions.shell.grammar.parts import DECLARATIONS, PartReader
 from trimtab.permissions.shell.grammar.syntax import (
     Body,
     Command,
@@ -15,6 +16,7 @@ from trimtab.permissions.shell.grammar.syntax import (
     Loop,
     Piece,
     Script,
+    Span,
     Unparsable,
     Word,
 )
@@ -29,7 +31,15 @@ _CLOSERS = frozenset(("then", "elif", "else", "fi", "do", "done", "esac", "}", "
 _TIME_OPTION = re.compile(r"(?:-p|--)(?=[ \t])")
 _TEST_END = re.compile(r"\]\](?=[ \t\n;&|()<>]|$)")
 _TEST_OPERATOR = re.compile(r"&&|\|\||[()]|[<>](?!\()")
-_NAMED_COPROCESS = re.compile(r"[A-Za-z_]\w*[ \t]+[{(]")
+_NAMED_COPROCESS = re.compile(r"[A-Za-z_]\w*[ \t]+[{(]", re.ASCII)
+_EVALUATING = frozenset(
+    (
+        *("read", "mapfile", "readarray", "unset", "getopts", "printf", "wait", "let", "test", "["),
+        *DECLARATIONS,
+    )
+)
+_DECLARING = re.compile(r"-\w*[irn]")
+_ELEMENT = re.compile(r"\w\[")
 
 ENDLESS = "a loop starts processes without waiting for them"
 
@@ -55,6 +65,12 @@ class Parser(PartReader):
     """The number of loops around a command that may go on without end."""
     _enclosing = 0
     """The number of constructs around a command by which it may not run, or run elsewhere."""
+    _passed = 0
+    """The number of places in lines before that may have failed: they skip nothing any more."""
+    _fails_later = False
+    """True if a command has made others fail that do not look like it."""
+    _unsure: tuple[str, ...] = ()
+    """The variables that are set for certain only in what is left of the line."""
 
     def read_script(self) -> None:
         self._read_list("")
@@ -96,8 +112,10 @@ class Parser(PartReader):
     def _read_list(self, close: str, *, needed: bool = False) -> None:
         """Commands up to `close`, a closing keyword or the end."""
         group, joint, found = next(_groups), ";", False
+        start = len(self.script.commands)
         while True:
             self._skip_lines()
+            start = len(self.script.commands) if joint == ";" else start
             if self._at_end_of_list(close):
                 if joint in ("&&", "||", "|") or (needed and not found):
                     raise Unparsable("a command is missing")
@@ -105,7 +123,17 @@ class Parser(PartReader):
             self._read_pipeline(joint, group)
             found = True
             self._skip_blanks()
+            if self.peek() == "&" and self.peek(2) != "&&":
+                self._forget_since(start)
             joint = self._read_joint(close)
+
+    def _forget_since(self, start: int) -> None:
+        """Take nothing for certain that commands have set which turn out to run elsewhere."""
+        for name in [n for n, span in self.script.settled.items() if span.start > start]:
+            del self.script.settled[name]
+            self._unsure = tuple(one for one in self._unsure if one != name)
+        for name in [n for n, since in self.script.functions.items() if since > start]:
+            del self.script.functions[name]
 
     def _at_end_of_list(self, close: str) -> bool:
         if self.pos >= len(self.text):
@@ -137,12 +165,25 @@ class Parser(PartReader):
                 raise Unparsable("a command is missing")
         elif one == "\n":
             self._read_newline()
+            self._end_line()
         elif one not in ("", ")") and self._keyword() not in _CLOSERS:
             raise Unparsable(f"{one!r} is unexpected")
         return ";"
 
+    def _end_line(self) -> None:
+        """What is skipped with the rest of a line is not certain in the next."""
+        if self.depth or self._enclosing:
+            return
+        for name in self._unsure:
+            self.script.settled[name].end = len(self.script.commands)
+        self._unsure = ()
+        if not self._fails_later:
+            self._passed = self.script.failing
+
     def _read_pipeline(self, joint: str, group: int) -> None:
+        start, apart = len(self.script.commands), False
         while self._keyword() in ("!", "time"):
+            apart = apart or self._keyword() == "!"
             self.pos += len(self._keyword())
             self._skip_blanks()
             while option := _TIME_OPTION.match(self.text, self.pos):
@@ -154,10 +195,12 @@ class Parser(PartReader):
             self._read_command(joint, group)
             self._skip_blanks()
             if self.peek() != "|" or self.peek(2) == "||":
-                return
+                break
             self.pos += 2 if self.peek(2) == "|&" else 1
             self._skip_lines()
-            joint = "|"
+            joint, apart = "|", True
+        for command in self.script.commands[start:] if apart else ():
+            command.apart = True
 
     def _read_command(self, joint: str, group: int) -> None:
         self.effort.spend()
@@ -224,15 +267,18 @@ class Parser(PartReader):
 
     def _read_while(self) -> None:
         self._endless_loops += 1
+        start = len(self.script.commands)
         self._read_list("", needed=True)
-        self._read_do()
+        self._read_do(start)
         self._endless_loops -= 1
 
-    def _read_do(self) -> None:
-        self.script.repeats = True
+    def _read_do(self, start: int) -> None:
+        span = Span(start)
+        self.script.repeats.append(span)
         self._expect_keyword("do")
         self._read_list("", needed=True)
         self._expect_keyword("done")
+        span.end = len(self.script.commands)
 
     def _read_for(self) -> None:
         self._skip_blanks()
@@ -262,7 +308,7 @@ class Parser(PartReader):
         self._skip_blanks()
         if self.peek() == ";" and self.peek(2) != ";;":
             self.pos += 1
-        self._read_do()
+        self._read_do(len(self.script.commands))
 
     def _read_loop_words(self) -> tuple[str, int]:
         """Read the variable of a loop, and what it is set to; return it with their number."""
@@ -332,6 +378,7 @@ class Parser(PartReader):
                 raise Unparsable(f"{self.peek()!r} is unexpected")
             regex = word.bare in ("=~", "==", "=", "!=")
             words.append(word)
+        self.script.failing += any(_ELEMENT.search(join(word)) is not None for word in words)
         self.script.commands.append(Command(words=words, is_test=True))
 
     def _drop(self, command: Command) -> None:
@@ -351,13 +398,13 @@ class Parser(PartReader):
         keyword = self._keyword()
         if keyword not in self._BODIES and self.peek() != "(":
             raise Unparsable("a function has no body")
-        start = len(self.script.commands)
+        start, failing = len(self.script.commands), self.script.failing
         self._read_compound(keyword)
         for command in self.script.commands[start:]:
             command.in_function = True
         self.script.bodies.append(Body(name.bare, start, len(self.script.commands)))
         self._skip_blanks()
-        if self._surely_ran(joint):
+        if self._surely_ran(joint) and failing == self._passed:
             self.script.functions.setdefault(name.bare, len(self.script.commands))
 
     def _surely_ran(self, joint: str) -> bool:
@@ -387,6 +434,8 @@ class Parser(PartReader):
             raise Unparsable(f"{self.peek()!r} is unexpected")
         if command.words and _KEYWORD.fullmatch(command.words[0].bare or ""):
             raise Unparsable("a keyword is split over lines")
+        self._fails_later = self._fails_later or _makes_fail(command)
+        self.script.failing += self._fails_later or _may_fail(command, self.script)
         self._note_settled(command)
 
     def _note_settled(self, command: Command) -> None:
@@ -394,7 +443,9 @@ class Parser(PartReader):
             return
         names = [assignment.name for assignment in command.assignments]
         for name in command.exported if command.words else names:
-            self.script.settled.setdefault(name, len(self.script.commands))
+            if name not in self.script.settled:
+                self.script.settled[name] = Span(len(self.script.commands))
+                self._unsure += (name,) if self.script.failing > self._passed else ()
 
     _BODIES = {
         "{": _read_braces,
@@ -406,3 +457,20 @@ class Parser(PartReader):
         "case": _read_case,
         "[[": _read_test,
     }
+
+
+def _makes_fail(command: Command) -> bool:
+    """Return True for a command by which assignments or patterns may fail."""
+    name, words = find_builtin(command.words)
+    texts = [join(word) for word in words]
+    if name in DECLARATIONS and (name == "readonly" or any(map(_DECLARING.match, texts))):
+        return True
+    return name == "shopt" and any("failglob" in text for text in texts)
+
+
+def _may_fail(command: Command, script: Script) -> bool:
+    """Return True for a command after which the shell may skip the rest of a line."""
+    name, words = find_builtin(command.words)
+    if any(body.function == name for body in script.bodies):
+        return True
+    return name in _EVALUATING and any(_ELEMENT.search(join(word)) for word in words)

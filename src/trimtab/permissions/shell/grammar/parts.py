@@ -11,7 +11,9 @@ from trimtab.permissions.shell.grammar.syntax import (
     Word,
 )
 
-_OPERATOR = re.compile(r"(?:(\d+|\{[A-Za-z_]\w*\}))?(&>>|&>|<<<|<<-|<<|<>|<&|>>|>&|>\||<|>)")
+_OPERATOR = re.compile(
+    r"(?:(\d+|\{[A-Za-z_]\w*\}))?(&>>|&>|<<<|<<-|<<|<>|<&|>>|>&|>\||<|>)", re.ASCII
+)
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?=)")
 _SUBSCRIPT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\[")
 _ELEMENT = re.compile(r"\[(.*?)\]\+?=", re.DOTALL)

@@ -257,11 +257,14 @@ class Reader(ABC):
         # A NUL ends such a string early; what is lost then depends on the version of the shell.
         if "\0" in decoded or unusual:
             self.doubt("it uses an unusual escape")
+        if not (decoded.isascii() or raw == decoded):  # bytes, or what the locale makes of them
+            return UNKNOWN
         return Piece("quoted", decoded.partition("\0")[0])
 
     def read_arithmetic(self, opening: str, closing: str) -> bool:
         """Read `((…))` or `[…]` from its opening; False, at the same place, if it is none."""
         start, depth = self.pos, 1
+        self.script.failing += 1
         self.pos += 1
         joint = -1
         """The end of the last name or expansion: what follows at once is a part of it."""
@@ -348,6 +351,7 @@ class Reader(ABC):
     def _read_operation(self, name: str) -> None:
         """The rest of an expansion: subscript, operator and words, up to the closing brace."""
         rest = self.text[self.pos : self.pos + 2]
+        self.script.failing += rest[:1] in "[=" or (rest[:1] == ":" and rest[1:] not in "-+")
         if rest == "@P" or (rest[:1] == "[" and self._prompts):
             self.script.hazards.append("${…@P} runs commands found in a value")
         if rest[:1] == "=" or rest == ":=":

@@ -1,11 +1,14 @@
 """The parts of a script, as far as judging it needs to know."""
 
 import re
+from math import inf
 from typing import Literal
 
 import msgspec
 
 PieceKind = Literal["bare", "quoted", "variable", "unknown"]
+_READ_ONLY = frozenset(("UID", "EUID", "PPID", "BASHOPTS", "SHELLOPTS", "BASH_VERSINFO"))
+"""Variables that nobody may set; to try skips the rest of the line."""
 _EXPORTED = re.compile(r"([A-Za-z_]\w*)=")
 
 
@@ -78,6 +81,9 @@ class Command(msgspec.Struct):
     group: int = 0
     is_test: bool = False
     in_function: bool = False
+    apart: bool = False
+    """True if it is part of a pipe or negated, so that the next command may run although this one
+    has failed, or has run in a shell of its own."""
 
     @property
     def exported(self) -> list[str]:
@@ -98,6 +104,13 @@ class Body(msgspec.Struct, frozen=True):
     end: int
 
 
+class Span(msgspec.Struct):
+    """The commands for which something holds, from `start` to before `end`."""
+
+    start: float
+    end: float = inf
+
+
 class Loop(msgspec.Struct, frozen=True):
     """The commands that a `for` repeats, from `start` to before `end`, for so many words."""
 
@@ -112,14 +125,20 @@ class Script(msgspec.Struct):
     commands: list[Command] = []
     values: dict[str, list[Word | None]] = {}
     """The values that each variable is set to anywhere; None for one that is not known."""
+    set_at: dict[str, list[int]] = {}
+    """For each value, how many commands were read before it was set."""
+    setting: int | None = None
+    """The index of the command that sets what is assigned now; None for the one read last."""
     cleared: set[str] = set()
     """Variables that may have no value any more."""
     clears: bool = False
     """True if a variable that is not known may have none any more."""
-    settled: dict[str, int] = {}
-    """Variables that are set for certain, once so many commands have been read."""
-    repeats: bool = False
-    """True if some commands run again after those behind them."""
+    settled: dict[str, Span] = {}
+    """Variables that are set for certain, and for which commands."""
+    failing: int = 0
+    """The number of places whose failure makes the shell skip the rest of their line."""
+    repeats: list[Span] = []
+    """The commands that run again after those behind them."""
     loops: dict[str, list[Loop]] = {}
     """The loops that set a variable to each of their words."""
     functions: dict[str, int] = {}
@@ -141,4 +160,7 @@ class Script(msgspec.Struct):
     """Why the reading of some part is not certain enough to be relied on."""
 
     def assign(self, name: str, value: Word | None) -> None:
+        self.failing += name in _READ_ONLY
+        at = len(self.commands) if self.setting is None else self.setting
+        self.set_at.setdefault(name, []).append(at)
         self.values.setdefault(name, []).append(value)

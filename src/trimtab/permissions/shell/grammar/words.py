@@ -2,22 +2,21 @@
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice, pairwise, takewhile
 from math import inf
 
 import msgspec
 
 from trimtab.permissions.shell.grammar.reader import COPIED, DEFAULTED, NUMERIC, TOP
-from trimtab.permissions.shell.grammar.syntax import Command, Piece, Script, Word
+from trimtab.permissions.shell.grammar.syntax import Command, Piece, Script, Span, Word
+from trimtab.permissions.shell.grammar.top_folder import find_top
 
 UNKNOWN = "\0"
 """Stands in an argument for text that is not known before run time."""
 FRESH = f"/tmp/{UNKNOWN}"  # noqa: S108 - a name that is compared, never opened
 """Stands for a name that `mktemp` has made."""
-MAX_SETTINGS = 1 << 16
-"""Bytes of git's settings that are searched for another top folder."""
-MOST = 64
+MOST, MOST_NESTED = 64, 2
 LONGEST = 10_000
 _GLOB = re.compile(r"[*?]|\[.", re.DOTALL)
 _SEQUENCE = re.compile(r"(-?\d+|[A-Za-z])\.\.(-?\d+|[A-Za-z])(\.\.-?\d+)?")
@@ -30,12 +29,19 @@ _SPECIAL = re.compile(
 )
 """Variables that the shell itself sets, or that do not keep what they are set to."""
 _SET_UNSEEN = re.compile(
-    r"BASH(?:PID|_REMATCH|_COMMAND|_SUBSHELL|_LINENO|_SOURCE|_ARG\w+)|S?RANDOM|SECONDS|LINENO"
+    r"BASH(?:PID|_REMATCH|_COMMAND|_SUBSHELL|_LINENO|_SOURCE|_ARG\w+|_VERSINFO|OPTS)|S?RANDOM"
+    r"|SECONDS|LINENO|E?UID|PPID|SHELLOPTS"
     r"|EPOCH\w+|HISTCMD|DIRSTACK|GROUPS|FUNCNAME|PIPESTATUS|OPTARG|OPTIND|REPLY|COPROC|MAPFILE|_"
 )
-"""Those of them that commands set without naming them."""
+"""Those of them that commands set without naming them, or that nobody can set."""
+_BLANKS = re.compile(r"[ \t\n]+")
+"""What the shell separates words by. Other blanks belong to words."""
+_ASSIGNED = re.compile(r"[A-Za-z_]\w*(?:\[[^]]*\])?\+?=", re.ASCII)
+"""The beginning of a word that looks like an assignment."""
 _NAMED = re.compile(r"[\w.-]+=|-[A-Za-z]")
 """The name of a value, in the same word: `if=`, `--directory=`, `-C`."""
+_OPTIONS = re.compile(r"[-+][abeuxvo]+|errexit|nounset|pipefail|xtrace|verbose|allexport")
+"""Words of `set` that leave all variables as they are."""
 _CHANGING = frozenset(
     (
         *("unset", "eval", "source", ".", "trap", "shopt", "set", "alias", "builtin", "command"),
@@ -81,17 +87,21 @@ class Variables:
         *,
         separators: Sequence[str] | None = (),
         redefined: bool = False,
+        folders: Callable[[], Sequence[str]] | None = None,
     ) -> None:
+        """`folders` lists where the next command may run, if that may change."""
         self._script = script
         self.redefines = redefined or any(map(_may_redefine, script.commands))
         """True if programs may be replaced by functions that the script does not show."""
         self._surroundings = surroundings
         self._inherited = separators
         """Separators of words besides blanks, set by the script around; None if not known."""
-        self._moves = any(_may_move(command) for command in script.commands)
+        here = surroundings.get("PWD", "")
+        self._list_folders = folders or (lambda: [here] if here else [])
+        self._moves = any(map(_may_move, script.commands)) or [*self._list_folders()] != [here]
         self._resolving: set[str] = set()
         self._known: dict[str, list[str] | None] = {}
-        self._settled: dict[str, float] = {}
+        self._settled: dict[str, Span] = {}
         changing = (n for n, command in enumerate(script.commands) if _may_change(command))
         first = next(changing, inf)
         self._changed_from = -1 if script.repeats and first < inf else first
@@ -102,6 +112,9 @@ class Variables:
 
     def values(self, name: str) -> list[str] | None:
         """All values, or None if one is unknown."""
+        if name == "PWD" and name not in self._script.values:
+            empty = [""] if name in self._script.cleared or self._script.clears else []
+            return [*self._list_folders(), *empty] or None
         if name not in self._known:
             self._known[name] = self._find_values(name)
         return self._known[name]
@@ -117,8 +130,10 @@ class Variables:
         self._resolving.add(name)
         try:
             values = list(empty)
-            for word in given:
-                arguments = [] if word is None else self.expand(word)
+            for word, at in zip(given, self._script.set_at[name], strict=True):
+                if word is not None and any(self._is_set_behind(p, at) for p in word.pieces):
+                    return None
+                arguments = [] if word is None else self.expand(word, assigned=True)
                 texts = [argument.text for argument in arguments]
                 if word is None or any(UNKNOWN in text and text != FRESH for text in texts):
                     return None
@@ -134,35 +149,37 @@ class Variables:
         """
         if self.at is None or self._may_have_changed:
             return False
-        return self._find_settled(name) <= self.at
+        span = self._find_settled(name)
+        return span.start <= self.at < span.end
 
     @property
     def _may_have_changed(self) -> bool:
         """True if, before the current command, one ran that may change any variable."""
         return self.at is None or self.at > self._changed_from
 
-    def _find_settled(self, name: str) -> float:
-        """Return after how many commands a variable is settled; endless if it never is."""
+    def _find_settled(self, name: str) -> Span:
+        """Return for which commands a variable is settled; it begins nowhere if it never is."""
         if name not in self._settled:
-            self._settled[name] = inf  # as long as it is being worked out
+            self._settled[name] = Span(inf)  # as long as it is being worked out
             self._settled[name] = self._settles(name)
         return self._settled[name]
 
-    def _settles(self, name: str) -> float:
+    def _settles(self, name: str) -> Span:
         script, values = self._script, self._script.values.get(name, ())
         if _SPECIAL.fullmatch(name) or self._separates or name in script.computed:
-            return inf
+            return Span(inf)
         if script.computes or len(values) != 1 or values[0] is None:
-            return inf
-        since = script.settled.get(name, inf)
+            return Span(inf)
+        span = script.settled.get(name, Span(inf))
         # A value may come from variables that an earlier command settled.
-        fixed = all(self._is_fixed(piece, since) for piece in values[0].pieces)
-        return since if fixed else inf
+        fixed = all(self._is_fixed(piece, span.start) for piece in values[0].pieces)
+        return span if fixed else Span(inf)
 
     def _is_fixed(self, piece: Piece, before: float) -> bool:
         if piece.kind == "variable":
             given = piece.text in self._script.values
-            return self._find_settled(piece.text) < before if given else self._is_given(piece.text)
+            span = self._find_settled(piece.text)
+            return span.start < before <= span.end if given else self._is_given(piece.text)
         if piece.kind == "unknown":
             return self._prints_one(piece.text)
         # Braces mean themselves in an assignment.
@@ -248,11 +265,20 @@ class Variables:
                         return False
         return True
 
-    def if_empty(self, word: Word) -> tuple[str, bool]:
-        """The path a word is if the expansions at its beginning give nothing, empty if it is none.
+    def if_empty(self, word: Word, depth: int = 0) -> list[tuple[str, bool]]:
+        """The paths a word is if the expansions at its beginning give nothing, also in values.
 
-        With it goes whether that is likely: the script gives them no value.
+        With each goes whether that is likely: the script gives them no value.
         """
+        found = [self._if_empty(word)]
+        first = word.pieces[0] if word.pieces else Piece("quoted")
+        values = self._script.values.get(first.text, ()) if first.kind == "variable" else ()
+        if depth < MOST_NESTED and not self._is_certain(first):
+            for value in (value for value in values[:MOST] if value is not None):
+                found += self.if_empty(Word([*value.pieces, *word.pieces[1:]]), depth + 1)
+        return found
+
+    def _if_empty(self, word: Word) -> tuple[str, bool]:
         named = list(takewhile(lambda piece: piece.kind in ("bare", "quoted"), word.pieces))
         start = len(named) if _NAMED.fullmatch("".join(piece.text for piece in named)) else 0
         leading = list(takewhile(lambda piece: not _is_text(piece), word.pieces[start:]))
@@ -268,10 +294,21 @@ class Variables:
         )
         return (text, likely) if text[:1] == "/" else ("", False)
 
+    def _is_set_later(self, name: str) -> bool:
+        """Return True if a script gives a variable its values only behind the current command."""
+        return self.at is not None and self._is_set_behind(Piece("variable", name), self.at)
+
+    def _is_set_behind(self, piece: Piece, at: int) -> bool:
+        """Return True if a piece is a variable that has its values only behind a command."""
+        indices = self._script.set_at.get(piece.text, ()) if piece.kind == "variable" else ()
+        if not indices or at >= min(indices):
+            return False
+        return not any(span.start <= at < span.end for span in self._script.repeats)
+
     def _is_unset(self, name: str) -> bool:
-        """Return True if a script gives a variable no value; functions have arguments."""
+        """Return True if a script gives a variable no value yet; functions have arguments."""
         if name.isidentifier():
-            return name not in self._script.values
+            return name not in self._script.values or self._is_set_later(name)
         return self.at is not None and not self._may_have_changed
 
     def _may_be_empty(self, piece: Piece) -> bool:
@@ -279,40 +316,55 @@ class Variables:
             return piece.text not in NUMERIC and not piece.text.startswith((DEFAULTED, "mktemp"))
         if piece.text in ("?", "#", "$", "-", "0"):
             return False
-        return self.values(piece.text) is None
+        return self.values(piece.text) is None or not self._is_certain(piece)
 
-    def expand(self, word: Word, *, strict: bool = False) -> list[Argument]:
+    def expand(
+        self, word: Word, *, strict: bool = False, assigned: bool = False, unset: bool = False
+    ) -> list[Argument]:
         """The arguments a word becomes; one with several possible values becomes all of them.
 
-        If `strict`, variables that the script sets are not known unless they are settled.
+        If `strict`, variables that the script sets are not known unless they are settled. With
+        `unset`, those that are not certain may have no value, too.
         """
         arguments: list[Argument] = []
         for alternative in expand_braces(word.pieces):
-            arguments += self._expand_one(alternative, strict)
+            name = None
+            if alternative[:1] == word.pieces[:1] and alternative and alternative[0].kind == "bare":
+                name = _ASSIGNED.match(alternative[0].text)
+            # Where what begins with a tilde may stand besides the beginning.
+            behind = 0 if assigned else (name.end() if name else -1)
+            arguments += self._expand_one(alternative, strict, behind, unset)
         return arguments
 
-    def _expand_one(self, pieces: Sequence[Piece], strict: bool) -> list[Argument]:
+    def _expand_one(
+        self, pieces: Sequence[Piece], strict: bool, behind: int, unset: bool
+    ) -> list[Argument]:
         texts = [""]
         pattern = many = False
         for index, piece in enumerate(pieces):
             if piece.kind == "bare":
-                tilde = piece.text if index else self._expand_tilde(piece.text, len(pieces) == 1)
+                tilde = self._expand_tildes(pieces, index, behind)
                 texts = [text + tilde for text in texts]
                 pattern = pattern or _GLOB.search(piece.text) is not None
             elif piece.kind == "quoted":
                 texts = [text + piece.text for text in texts]
             else:
                 unsettled = piece.text in self._script.values and not self.is_settled(piece.text)
-                resolves = piece.kind == "variable" and not (strict and unsettled)
+                resolves = piece.kind == "variable" and not (
+                    (strict and unsettled) or self._is_set_later(piece.text)
+                )
                 values = self.values(piece.text) if resolves else None
                 if piece.kind == "unknown":
                     values = self._find_printed(piece.text)
                 if values is None or _is_too_much(texts, values):
                     values, many = [UNKNOWN], many or piece.splits
-                elif piece.splits:
+                elif piece.splits and behind:  # a value that is assigned is not split
                     pattern = pattern or any(_GLOB.search(value) for value in values)
                     values = self._split(values, alone=len(pieces) == 1)
                     many = many or (self._separates and UNKNOWN in values)
+                may_be_unset = unset and piece.kind == "variable"
+                if may_be_unset and values != [UNKNOWN] and not self._is_certain(piece):
+                    values = [*values, ""]
                 texts = [text + value for text in texts for value in values]
         return [Argument(text, pattern, many) for text in texts]
 
@@ -336,8 +388,8 @@ class Variables:
     def _split(self, values: list[str], *, alone: bool) -> list[str]:
         if not self._separates:
             if alone:
-                return [part for value in values for part in value.split()]
-            return [UNKNOWN if re.search(r"\s", value) else value for value in values]
+                return [part for value in values for part in _BLANKS.split(value) if part]
+            return [UNKNOWN if _BLANKS.search(value) else value for value in values]
         separators = self.separators
         if separators is None:
             return [text for value in values for text in (value, UNKNOWN)]
@@ -348,34 +400,36 @@ class Variables:
             return list(dict.fromkeys(part for part in parts if part))
         return [UNKNOWN if edges.search(value) else value for value in values]
 
+    def _expand_tildes(self, pieces: Sequence[Piece], index: int, behind: int) -> str:
+        """Return an unquoted piece with its tildes expanded.
+
+        In a value, which begins `behind` so many characters, bash also expands those behind colons.
+        """
+        text, ends = pieces[index].text, index + 1 == len(pieces)
+        if "~" not in text:
+            return text
+        start = 0 if index else max(behind, 0)
+        parts = text[start:].split(":") if behind >= 0 else [text]
+        last = len(parts) - 1
+        expanded = [
+            part if index and not number else self._expand_tilde(part, ends or number < last)
+            for number, part in enumerate(parts)
+        ]
+        return text[:start] + ":".join(expanded)
+
     def _expand_tilde(self, text: str, alone: bool) -> str:
         if text[:1] != "~":
             return text
         name, slash, rest = text.partition("/")
         if name == "~+" and "PWD" not in self._script.values:
-            return self._surroundings.get("PWD", UNKNOWN) + slash + rest
+            folders = [] if self._moves else self._list_folders()
+            return (folders[0] if len(folders) == 1 else UNKNOWN) + slash + rest
         home = self._surroundings.get("HOME")
         if name == "~" and home and "HOME" not in self._script.values and (slash or alone):
             return home + slash + rest
         if name != "~" and (folder := os.path.expanduser(name)) != name:
             return folder + slash + rest
         return UNKNOWN + slash + rest
-
-
-def find_top(folder: str) -> str:
-    """Return the top folder of the repository that a folder is in, if git surely says the same."""
-    top = os.path.realpath(folder)
-    while not os.path.lexists(os.path.join(top, ".git")):
-        if top == (above := os.path.dirname(top)):
-            return ""
-        top = above
-    try:
-        with open(os.path.join(top, ".git", "config"), "rb") as file:
-            settings = file.read(MAX_SETTINGS + 1).lower()
-    except OSError:  # a worktree, whose settings are elsewhere
-        return ""
-    moved = b"worktree" in settings or b"include" in settings or len(settings) > MAX_SETTINGS
-    return "" if moved else top
 
 
 def _is_plain(word: Word) -> bool:
@@ -407,8 +461,8 @@ def _may_be_builtin(word: Word) -> bool:
     """
     for piece in word.pieces:
         if piece.kind in ("bare", "quoted"):
-            if "{" in piece.text:
-                break
+            if piece.kind == "bare" and "{" in piece.text:
+                return True
             if "/" in piece.text:
                 return False
         elif piece.kind != "variable" or piece.splits or not piece.text.isidentifier():
@@ -432,7 +486,12 @@ def _may_change(command: Command) -> bool:
     fixed = all(piece.kind in ("bare", "quoted") for piece in pieces)
     if command.exported:
         return False
-    return fixed and "".join(piece.text for piece in pieces) in _CHANGING
+    if any(piece.kind == "bare" and "{" in piece.text for piece in pieces):
+        return True
+    name = "".join(piece.text for piece in pieces)
+    if name == "set" and all(_OPTIONS.fullmatch(word.bare or "") for word in command.words[1:]):
+        return False
+    return fixed and name in _CHANGING
 
 
 def _is_too_much(texts: Sequence[str], values: Sequence[str]) -> bool:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ SHELLS = frozenset(("bash", "sh", "zsh", "dash", "ksh", "mksh", "ash", "rbash", 
 _ASSIGNMENT = re.compile(r"([^=]*)=(.*)", re.DOTALL)
 """An assignment, as `env` and `sudo` read it: every word with `=` in it."""
 _STANDARD_INPUT = re.compile(r"-|/dev/(stdin|fd/.*)|/proc/.*/fd/.*")
-_REREADS = re.compile(r"keyword|history|histexpand|expand_aliases|extglob|posix")
+_REREADS = re.compile(r"keyword|history|histexpand|expand_aliases|extglob|posix|braceexpand")
 """Settings of a shell by which words mean something else."""
 _SETS = re.compile(r"[-+][A-Za-z]*[oO]")
 _CHILD_ENDED = re.compile(r"(?:SIG)?CHLD|17|18|20", re.IGNORECASE)
@@ -101,7 +102,6 @@ def _carry_words(
     )
     judge.note_carried(reading.carried)
     _run_pipes(judge, table, reading)
-    has_script = _run_strings(judge, table, reading, inner)
     given = [value for values in reading.values.values() for value in values if value is not None]
     judge.note_places(given, reads=True)
     if table.assigns:
@@ -112,15 +112,18 @@ def _carry_words(
     _check_settings(judge, name, table, reading)
     if unsure:
         judge.into.dynamic.append(f"what {name.base} starts is not known before it runs")
-    if not inner:
-        if (table.shell == "_" and not has_script) or reading.has(*table.shell.split()):
-            _read_input(judge, "sh", stdin)
-        return table.transparent and not unsure
-    starts_shell = name.program == "sudo" and reading.has("-s", "-i", "--shell", "--login")
-    if starts_shell or (table.joined and not reading.has(*table.joined.split())):
-        run_script(judge, _join(inner))
-    else:
-        judge.judge_words(_with_input(table, reading.values, inner))
+    folders = [v for option in table.within.split() for v in reading.values.get(option, ())]
+    with judge.places.visit(folders[-1:]) if folders else nullcontext():
+        has_script = _run_strings(judge, table, reading, inner)
+        if not inner:
+            if (table.shell == "_" and not has_script) or reading.has(*table.shell.split()):
+                _read_input(judge, "sh", stdin)
+            return table.transparent and not unsure
+        starts_shell = name.program == "sudo" and reading.has("-s", "-i", "--shell", "--login")
+        if starts_shell or (table.joined and not reading.has(*table.joined.split())):
+            run_script(judge, _join(inner))
+        else:
+            judge.judge_words(_with_input(table, reading.values, inner))
     return table.transparent and not unsure and not reading.hazards
 
 
@@ -262,7 +265,7 @@ def _find_changes(shell: str, option: str, value: str) -> Iterator[str]:
         yield "a script is run before the others"
     if option in ("--rcfile", "--init-file") or re.match(r"-[a-z]*i", option):
         yield "an interactive shell runs its start-up files"
-    if _REREADS.fullmatch(value) or re.match(r"-[A-Za-z]*[kH]", option):
+    if _REREADS.fullmatch(value) or re.match(r"-[A-Za-z]*[kH]|\+[A-Za-z]*B", option):
         yield f"{value or option} makes a shell read words otherwise"
 
 
@@ -294,6 +297,15 @@ def _carry_source(judge: "Judge", rest: Sequence[Argument]) -> bool:
         judge.into.dynamic.append("what is read as a script is not known before it runs")
     judge.note_places(judge.note_script(rest), reads=False)
     return False
+
+
+def _carry_jobs(judge: "Judge", rest: Sequence[Argument]) -> bool:
+    """`jobs -x COMMAND` runs a command; any other form only prints."""
+    if any(word.may_be_option or word.many for word in rest[:1]):
+        judge.into.dynamic.append("what jobs starts is not known before it runs")
+    elif rest[1:] and re.match(r"-[a-z]*x", rest[0].text):
+        judge.judge_words(rest[1:])
+    return True
 
 
 def _carry_busybox(judge: "Judge", rest: Sequence[Argument]) -> bool:
@@ -339,6 +351,7 @@ _SPECIAL: dict[str, Callable[["Judge", Sequence[Argument]], bool]] = {
     "trap": _carry_trap,
     "source": _carry_source,
     ".": _carry_source,
+    "jobs": _carry_jobs,
     "busybox": _carry_busybox,
     "toybox": _carry_busybox,
     "parallel": _carry_parallel,

@@ -28,13 +28,47 @@ _VALUED = frozenset(("-W", "-X", *_LOADING))
 _SETS = re.compile(r"[-+][A-Za-z]*[oO]|--(?:rc|init-)file")
 _ONE_DASH = frozenset(("-norc", "-posix", "-protected", "-restricted", "-verbose", "-version"))
 """Long options, which bash takes with one dash as well; they do not say where the script is."""
+_ATTACHED = re.compile(r"(?:--[\w-]+=|-[A-Za-z]+)((?:/|~|\.\.).*)", re.DOTALL)
+"""A file or folder in the same word as its option."""
+_LOADED = re.compile(r"(?:--[\w-]+=|-[rI])((?:/|~|\.\.).*)", re.DOTALL)
+"""The same of an interpreter."""
+_MODULE = re.compile(r"-[A-Za-z]*m([\w.]*)")
+_TOOLS = frozenset(
+    (
+        *("cmake", "ctest", "ninja", "meson", "scons", "waf", "rake", "tox", "nox", "pytest"),
+        *("py.test", "eslint", "prettier", "stylelint", "biome", "tsc", "jest", "vitest", "mocha"),
+        *("webpack", "vite", "rollup", "esbuild", "tailwindcss", "rustc", "javac", "ruff", "black"),
+        *("isort", "mypy", "pyright", "pylint", "flake8", "bandit", "coverage", "phpunit"),
+        *("phpstan", "rspec", "rubocop", "mkdocs", "sphinx-build"),
+    )
+)
+"""Programs that run settings, plugins and tests they are told of, or change what they are given."""
+_MODULES = frozenset(
+    (
+        *("pdb", "cProfile", "profile", "trace", "doctest", "runpy", "timeit", "unittest"),
+        *(
+            "zipfile",
+            "tarfile",
+            "zipapp",
+            "venv",
+            "virtualenv",
+            "compileall",
+            "py_compile",
+            "build",
+        ),
+        *("http.server", "idlelib", "pyclbr", "ensurepip", "lib2to3"),
+    )
+)
+"""Modules of Python that run or change files they are given."""
 _VOLUME = re.compile(r"-[A-Za-z]*v=?|--volume=?")
+_STORED = re.compile(r"(?:^|[=,\"])(?:src|source|device|dest)=([^,\"]*)")
 _MOUNTED = re.compile(r"(?:^|[=,\"])(?:src|source|device)=([^,\"]*)")
 _FILES = frozenset(("--env-file", "--label-file", "--cidfile", "--iidfile", "--metadata-file"))
 _COMPOSED = frozenset(("-f", "--file", "--project-directory", "--env-file"))
 _BUILDERS = frozenset(("make", "gmake", "just", "task"))
 _CHOOSING = re.compile(
-    r"--(?:file|makefile|directory|justfile|working-directory|taskfile|dir)(?:=|$)|-[fCdt](?!\w*-)"
+    r"--(?:file|makefile|directory|justfile|working-directory|taskfile|dir|include-dir)(?:=|$)"
+    r"|-[fCdtI](?!\w*-)|MAKEFILES="
 )
 """Options of them that choose the file to run, or the folder in which it lies."""
 _COPYING = frozenset(
@@ -73,10 +107,19 @@ def _find_places(program: str, arguments: Sequence[Argument]) -> Iterator[Argume
         yield from _find_code(arguments)
     elif program in _BUILDERS:
         yield from _find_chosen(arguments)
-    elif program in ("pytest", "py.test"):
-        yield from filter(_is_path, arguments)
+    elif program in _TOOLS:
+        yield from _find_named(arguments)
     elif arguments and (program, arguments[0].text) in _RUNNING:
         yield from list(filter(_is_path, arguments))[:1]
+
+
+def _find_named(arguments: Sequence[Argument]) -> Iterator[Argument]:
+    """Yield the words that are paths, and the paths behind options in the same word."""
+    for word in arguments:
+        if _is_path(word):
+            yield word
+        elif match := _ATTACHED.fullmatch(word.text):
+            yield Argument(match[1], word.pattern)
 
 
 def _is_path(word: Argument) -> bool:
@@ -106,12 +149,20 @@ def _find_script(arguments: Sequence[Argument], valued: re.Pattern[str]) -> Iter
 def _find_code(arguments: Sequence[Argument]) -> Iterator[Argument]:
     """Yield the files that an interpreter loads, and the one that it runs."""
     before = ""
-    for word in arguments:
+    for index, word in enumerate(arguments):
         text = word.text
         if before in _LOADING and text[:1] in ("/", ".", "~"):
             yield word
         elif before in _VALUED:
             pass
+        elif match := _LOADED.fullmatch(text):
+            yield Argument(match[1])
+        elif match := _MODULE.fullmatch(text):
+            rest = [Argument(match[1])] if match[1] else []
+            rest += arguments[index + 1 :]
+            named = rest[:1] and rest[0].text in _MODULES | _TOOLS
+            yield from _find_named(rest[1:] if named else ())
+            return
         elif text[:1] != "-":
             yield word
             return
@@ -131,7 +182,8 @@ def _find_mounts(program: str, arguments: Sequence[Argument]) -> Iterator[Argume
             attached = word.text[match.end() :]
             yield from _find_source(attached or following.text)
         elif option in ("--mount", "-o", "--opt", "--secret", "--output", "--build-context"):
-            for place in _MOUNTED.findall(text):
+            places = (_STORED if option in ("-o", "--output") else _MOUNTED).findall(text)
+            for place in places:
                 yield from _find_source(place)
         if option in _FILES or (composes and option in _COMPOSED):
             yield Argument("/") if text == "-" else given
@@ -144,5 +196,5 @@ def _find_mounts(program: str, arguments: Sequence[Argument]) -> Iterator[Argume
 def _find_source(text: str) -> Iterator[Argument]:
     """Yield the folder or file before the colon of `SOURCE:PLACE`; a volume has a plain name."""
     source = text.partition(":")[0]
-    if source[:1] in ("/", ".", "~") or UNKNOWN in source:
+    if source[:1] in (".", "~") or "/" in source or UNKNOWN in source:
         yield Argument(source)

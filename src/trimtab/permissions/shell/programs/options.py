@@ -85,6 +85,8 @@ class Program(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The same: the words are a script, unless one of these options is given."""
     shell: str = ""
     """The same: without a command it starts a shell, if one of these options is given or `_`."""
+    within: str = ""
+    """The same: options whose value is the folder in which it starts what it runs."""
     partial: bool = False
     """True if only calls that read are described; any other may start what its words name."""
     bundled: bool = False

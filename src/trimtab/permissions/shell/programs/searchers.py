@@ -134,11 +134,15 @@ def search_find(judge: "Judge", rest: Sequence[Argument]) -> bool:
 def _read_find(judge: "Judge", rest: Sequence[Argument]) -> bool:
     words = list(reversed(rest))
     read_only = True
+    tops: list[Argument] = []
     while words:
         word = words.pop()
         text = word.text
         if text in _FIND_STARTS:
-            read_only = _start(judge, words, ends=(";", "+")) and read_only
+            with judge.places.visit(
+                tops if text.endswith("dir") else (), roams=text.endswith("dir")
+            ):
+                read_only = _start(judge, words, ends=(";", "+")) and read_only
         elif text == "-delete":
             judge.into.destructive.append(_name_deletion(rest[: rest.index(word)]))
             read_only = False
@@ -158,6 +162,8 @@ def _read_find(judge: "Judge", rest: Sequence[Argument]) -> bool:
             read_only = False
         elif text not in _FIND_FLAGS:
             judge.note_places([word], reads=True, certain=True)
+            # What is named itself is found in the folder above.
+            tops += [word, Argument(os.path.dirname(text.rstrip("/")) or ".", word.pattern)]
     return read_only
 
 
@@ -314,6 +320,11 @@ def _check_pushed(judge: "Judge", rest: Sequence[Argument]) -> None:
 def search_git(judge: "Judge", subcommand: str, rest: Sequence[Argument]) -> None:
     """`git rebase --exec`, `git bisect run`, `git submodule foreach`; files of any place."""
     _note_git_files(judge, subcommand, rest)
+    with judge.places.visit((), roams=True):
+        _search_git_carriers(judge, subcommand, rest)
+
+
+def _search_git_carriers(judge: "Judge", subcommand: str, rest: Sequence[Argument]) -> None:
     if subcommand in ("push", "send-pack", "remote"):
         _check_pushed(judge, rest)
     if subcommand == "rebase":

@@ -2,11 +2,13 @@
 
 import os
 import re
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
 import msgspec
 
+from trimtab.contracts.permission import Rule
 from trimtab.permissions.shell.programs.carriers import SHELLS
 from trimtab.permissions.shell.programs.launchers import find_inner, is_described
 from trimtab.permissions.shell.verdict.analysis import Found
@@ -21,6 +23,10 @@ _CODE = re.compile(r"[(;`\n]")
 """An option behind which an unknown program may take code, and what is in such a text."""
 _LETTERS = re.compile(r"-([A-Za-z0-9]+)")
 """Options of one letter, in one word."""
+INSTALLED = ("/usr/", "/bin/", "/sbin/", "/opt/", "/nix/store/", "/Library/", "/System/")
+"""Folders that hold the programs of the system."""
+_NAMING = frozenset(("cp", "ln", "mv", "install", "rsync", "ditto"))
+"""Programs that give a file another name."""
 
 
 @lru_cache(1)
@@ -63,6 +69,16 @@ def starts_inline_code(found: Found) -> bool:
     return any(
         _OPTION.fullmatch(word) and _CODE.search(code) for word, code in pairwise(found.words)
     )
+
+
+def find_renamed(commands: Sequence[Found], rules: Iterable[Rule]) -> str:
+    """Return a program of the system that commands give another name, if rules deny it."""
+    if not any(found.base in _NAMING for found in commands):
+        return ""
+    words = (word for found in commands for word in found.words[1:])
+    installed = {os.path.basename(word) for word in words if word.startswith(INSTALLED)}
+    denied = {(rule.argument or "").removesuffix(":*").partition(" ")[0] for rule in rules}
+    return min(installed & denied, default="")
 
 
 def _starts(word: str, wanted: frozenset[str]) -> bool:

@@ -10,11 +10,14 @@ import msgspec
 from trimtab.permissions.shell.grammar.arithmetic import (
     find_subscripts,
     find_unknown,
-    name_evaluated,
     runs_if_evaluated,
 )
-from trimtab.permissions.shell.grammar.builtins import find_builtin, unwrap
-from trimtab.permissions.shell.grammar.functions import find_callable, find_recursion
+from trimtab.permissions.shell.grammar.builtins import unwrap
+from trimtab.permissions.shell.grammar.functions import (
+    find_callable,
+    find_later,
+    find_recursion,
+)
 from trimtab.permissions.shell.grammar.parser import parse
 from trimtab.permissions.shell.grammar.parts import DECLARATIONS
 from trimtab.permissions.shell.grammar.syntax import Command, Effort, Script
@@ -50,6 +53,13 @@ from trimtab.permissions.shell.programs.options import (
 from trimtab.permissions.shell.programs.searchers import SEARCHERS, search_git
 from trimtab.permissions.shell.programs.variables import is_hazardous, is_usual
 from trimtab.permissions.shell.verdict.analysis import Analysis, Found
+from trimtab.permissions.shell.verdict.evaluated import (
+    check_assigned,
+    check_computed,
+    check_evaluated,
+)
+from trimtab.permissions.shell.verdict.inline_code import INSTALLED
+from trimtab.permissions.shell.verdict.option_folders import note_folders
 from trimtab.permissions.shell.verdict.places import Places
 from trimtab.permissions.shell.verdict.reading import (
     INTERPRETERS,
@@ -78,18 +88,12 @@ from trimtab.permissions.shell.verdict.settings import (
 DEEPEST = 8
 _FAR = re.compile(r"(?:/|~|\.\./)\S*$")
 _WRITING = frozenset((">", ">>", ">|", "&>", "&>>", "<>", ">&"))
-_COMPARING = frozenset(("-eq", "-ne", "-lt", "-le", "-gt", "-ge"))
 _NO_FILES = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr"))
-_FOLDER = re.compile(
-    r"-[CDPo]|--?(?:[\w-]+-)?(?:dir|directory|prefix|chdir|cwd|out|output|outdir|dest|destination|target"
-    r"|root|file|path|work-tree|git-dir|basedir|home|cache|store)"
-)
-"""Options whose value is a folder or a file."""
-_FILE_URL = re.compile(r"file:(?://[^/\0]*)?/*(.*)", re.IGNORECASE | re.DOTALL)
-_INSTALLED = ("/usr/", "/bin/", "/sbin/", "/opt/", "/nix/store/", "/Library/", "/System/")
-"""Folders that hold the programs of the system."""
 _DELETERS = frozenset(("rm", "unlink", "rmdir", "shred"))
 _BUILTIN_TESTS = frozenset(("test", "[", "[["))
+_MOVING = frozenset(("cd", "pushd", "popd"))
+_MOST_ROUNDS = 4
+"""So often is judged again what runs again, until it leads nowhere else."""
 
 
 class Judge:
@@ -128,22 +132,54 @@ class Judge:
         self.into.add_hazards(*note_settings(script))
         separators = self._separators if inherits else ()
         variables = Variables(
-            script, self._surroundings, separators=separators, redefined=self._redefined
+            script,
+            self._surroundings,
+            separators=separators,
+            redefined=self._redefined,
+            folders=self.places.list_now,
         )
         self._redefined = variables.redefines or bool(script.bodies) or self._redefined
         if "IFS" in script.values:
             self._separators = variables.separators
         self._note_expansions(script)
         self._check_settings(script, variables)
-        self._check_computed(script, variables)
+        check_computed(self.into, script, variables)
         outer = self._functions
-        callable_names = find_callable(script)
-        for index, (command, names) in enumerate(zip(script.commands, callable_names, strict=True)):
-            self._functions = names | outer if inherits else names
-            variables.at = None if command.in_function else index
-            self._judge(command, variables)
+        names = [n | outer if inherits else n for n in find_callable(script)]
+        before = self.places.count
+        self._judge_some(script, variables, names, range(len(script.commands)))
+        if self.places.count != before:
+            self._judge_again(script, variables, names)
         self._functions = outer
         self._depth -= 1
+
+    def _judge_some(
+        self,
+        script: Script,
+        variables: Variables,
+        functions: Sequence[frozenset[str]],
+        indices: Iterable[int],
+    ) -> None:
+        for index in indices:
+            command = script.commands[index]
+            self._functions = functions[index]
+            variables.at = None if command.in_function else index
+            self._judge(command, variables)
+
+    def _judge_again(
+        self, script: Script, variables: Variables, functions: Sequence[frozenset[str]]
+    ) -> None:
+        """Judge what runs again, or later, where the commands behind it have led."""
+        spans = find_later(script)
+        for _ in range(_MOST_ROUNDS if spans else 0):
+            before = self.places.count
+            for span in spans:
+                self.places.enter_again()
+                self._judge_some(script, variables, functions, span)
+            if self.places.count == before:
+                return
+        if spans:
+            self.into.reads.append("/")
 
     def note_carried(self, texts: Iterable[str]) -> None:
         """Note the commands in texts that a program runs in its own way, for rules that deny."""
@@ -197,30 +233,12 @@ class Judge:
         if any(map(runs_if_evaluated, values)):
             self.into.add_hazards(f"the value of {name} would run commands if evaluated")
 
-    def _check_computed(self, script: Script, variables: Variables) -> None:
-        """In arithmetic a value is code: text from elsewhere must not get there."""
-        self._check_assigned(script.computed, variables)
-        for name in script.computed:
-            if not variables.is_number(name):
-                self.into.add_hazards(f"arithmetic evaluates {name}, which is not known")
-        if script.substitutes:
-            self.into.add_hazards("arithmetic evaluates the output of a command")
-        evaluates = any(c.is_test or find_builtin(c.words)[0] == "let" for c in script.commands)
-        if script.computed or script.computes or evaluates:
-            for command in script.commands:
-                given = [a for word in command.words for a in variables.expand(word)]
-                self._check_evaluated(given, variables)
-
-    def _check_assigned(self, texts: Iterable[str], variables: Variables) -> None:
-        """Check texts that are evaluated: they may assign, and it is not looked at whether."""
-        for name in name_evaluated(texts, variables):
-            if is_hazardous(name, None):
-                self.into.add_hazards(f"arithmetic may set {name}, which decides what runs")
-
     def _judge(self, command: Command, variables: Variables) -> None:
         self._effort.spend()
         arguments = self._expand(command, variables)
-        self.places.enter(command)
+        moves = bool(arguments) and unwrap(arguments)[0].text in _MOVING
+        fixed = all(map(variables.is_written_out, command.words))
+        self.places.enter(command, moves=moves, fixed=fixed)
         self._judge_redirects(command, variables)
         if not arguments:
             if command.words:
@@ -230,8 +248,8 @@ class Judge:
             self._guess(command, variables)
         builtin = unwrap(arguments)
         if command.is_test or builtin[0].text in (*_BUILTIN_TESTS, *SETTERS, *DECLARATIONS):
-            self._check_evaluated(builtin, variables)
-            self._check_assigned(find_subscripts(builtin), variables)
+            check_evaluated(self.into, builtin, variables)
+            check_assigned(self.into, find_subscripts(builtin), variables)
         self.into.add_hazards(*find_unknown(command, variables), *find_hidden(command, arguments))
         if builtin[0].text in DECLARATIONS:
             self.into.add_hazards(*find_unknown_elements(builtin, variables))
@@ -248,25 +266,27 @@ class Judge:
             self.into.commands.append(Found(identifier=name, read_only=True, base=name))
             return
         self._check_input(command, arguments[0], body[-1] if body else None)
-        literal = all(map(variables.is_written_out, command.words)) and not self.places.unknown
+        literal = fixed and not (self.places.unknown or self.places.roams)
         self.judge_words(arguments, stdin=body[-1] if body else None, literal=literal)
 
     def _judge_redirects(self, command: Command, variables: Variables) -> None:
         for redirect in command.redirects:
-            self._judge_redirect(redirect.operator, variables.expand(redirect.target))
+            target = variables.expand(redirect.target, unset=redirect.operator in _WRITING)
+            given = [argument for argument in target if argument.text] or target
+            self._judge_redirect(redirect.operator, given)
             if redirect.operator not in ("<<", "<<-", "<<<"):
                 self._note_remains(variables.if_empty(redirect.target))
         for word in command.words[1:]:
             self._note_remains(variables.if_empty(word))
 
-    def _note_remains(self, remains: tuple[str, bool]) -> None:
-        """Note the path that a word becomes if what it begins with turns out to be empty."""
-        text, likely = remains
-        path = os.path.normpath(text)
-        folder = os.path.dirname(path)
-        there = os.path.lexists(path) or (folder.count("/") > 1 and os.path.isdir(folder))
-        if text and (likely or (path.count("/") > 1 and there)):
-            self.note_places([Argument(text)], reads=True)
+    def _note_remains(self, remains: Iterable[tuple[str, bool]]) -> None:
+        """Note the paths that a word becomes if what it begins with turns out to be empty."""
+        for text, likely in remains:
+            path = os.path.normpath(text)
+            folder = os.path.dirname(path)
+            there = os.path.lexists(path) or (folder.count("/") > 1 and os.path.isdir(folder))
+            if text and (likely or (path.count("/") > 1 and there)):
+                self.note_places([Argument(text)], reads=True)
 
     def _check_input(self, command: Command, program: Argument, body: str | None) -> None:
         """Check what a program reads that takes its input for code, if it may run commands."""
@@ -311,14 +331,6 @@ class Judge:
             arguments += given
         return arguments
 
-    def _check_evaluated(self, arguments: Sequence[Argument], variables: Variables) -> None:
-        texts = [argument.text for argument in arguments]
-        if _COMPARING.intersection(texts):  # the operands of such a test are arithmetic
-            self._check_assigned(texts, variables)
-        for argument in arguments:
-            if runs_if_evaluated(argument.text):
-                self.into.add_hazards("a subscript in quotes runs commands")
-
     def judge_words(
         self,
         arguments: Sequence[Argument],
@@ -341,8 +353,8 @@ class Judge:
         slot = len(self.into.commands)
         self._doubtful = False
         read_only = self._judge_program(name, arguments, stdin)
-        self._note_folders(arguments, reads=read_only)
-        named = "/" not in first.text or os.path.normpath(first.text).startswith(_INSTALLED)
+        note_folders(self, arguments, reads=read_only)
+        named = "/" not in first.text or os.path.normpath(first.text).startswith(INSTALLED)
         doubtful, self._doubtful = self._doubtful and named, False
         known = tuple(argument.text for argument in arguments if argument.known)
         fixed = takewhile(lambda argument: argument.known and not argument.many, arguments)
@@ -450,8 +462,9 @@ class Judge:
             seems = may_inform(name, rest) or seems_read_only(name, table, reading)
             self._doubtful = seems and not read_only
         self._note_operands(table, reading, given, name, reads=read_only or self._doubtful)
-        if name.program in ("cd", "pushd", "popd"):
-            self.places.change(reading.operands, name.program)
+        if name.program in _MOVING:
+            stays = name.program == "pushd" and reading.has("-n")
+            self.into.reads += self.places.change(reading.operands, name.program, stays=stays)
             if self.places.unknown:
                 self.into.reads.append("/")
         return read_only
@@ -505,24 +518,6 @@ class Judge:
             self.into.strays = noted
         for argument in (a for a in shown if a not in files):
             self.note_places([argument], reads=reads, certain=writes and "/" in argument.text)
-
-    def _note_folders(self, arguments: Sequence[Argument], *, reads: bool) -> None:
-        """Note the folders and files that options name in full: `--prefix /data`."""
-        for before, after in pairwise(arguments):
-            mounted, colon, _ = after.text.partition(":")
-            if colon and before.text in ("-v", "--volume"):
-                self.note_places([Argument(mounted)], reads=False, certain=mounted[:1] == "/")
-            elif _FOLDER.fullmatch(before.text) and after.text[:1] == "/" and after.text != "/":
-                self.note_places([after], reads=reads, certain=True)
-        for argument in arguments:
-            if match := _FILE_URL.fullmatch(argument.text):
-                path = re.sub("%([0-9A-Fa-f]{2})", lambda m: chr(int(m[1], 16)), match[1])
-                if re.search(r"[\[{]", path):
-                    self.into.strays = self.into.strays or "an address names several files"
-                self.note_places([Argument(f"/{path}")], reads=True, certain=True)
-            option, _, value = argument.text.partition("=")
-            if value[:1] == "/" and _FOLDER.fullmatch(option):
-                self.note_places([Argument(value, argument.pattern)], reads=reads, certain=True)
 
     def note_places(
         self, arguments: Iterable[Argument], *, reads: bool, certain: bool = False

@@ -2,8 +2,8 @@
 
 import os
 import re
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
 
 from trimtab.permissions.shell.grammar.syntax import Command
@@ -26,6 +26,8 @@ _NO_PLACES = frozenset(
 
 _JOINTS = re.compile(r"[=,:;@<>{}()\[\]]")
 """Characters behind which the name of a file may stand in a word."""
+_ROTATING = re.compile(r"[-+]\d+")
+"""What chooses a directory that a shell has noted."""
 _LETTERS = 8
 """So many letters of options may stand before a name in the same word."""
 
@@ -39,28 +41,95 @@ class Places:
         self._now: set[str] | None = {cwd}
         self._ever: set[str] | None = {cwd}
         self._chain = -1
+        self._certain = False
+        """True if the next command runs where this one leads, or not at all."""
+        self._may_lead_home = False
+        self._again = False
+        self.roams = False
+        """True if commands may also run somewhere below the folders that are known."""
 
-    def enter(self, command: Command) -> None:
-        """A command is next: unless it depends on the success of a `cd`, that may have failed."""
+    def enter(self, command: Command, *, moves: bool, fixed: bool = True) -> None:
+        """A command is next: unless it depends on the success of a `cd`, that may have failed.
+
+        It `moves` if it is itself a builtin that does, not a program that is told to. A word of it
+        that is not `fixed` may turn out to be empty, or nothing at all: a `cd` then leads home.
+        """
         if command.joint not in ("&&", "|") or command.group != self._chain:
             self._now = None if self._ever is None else set(self._ever)
         self._chain = command.group
+        self._certain = moves and fixed and command.joint != "||" and not command.apart
+        split = any(piece.splits for word in command.words for piece in word.pieces)
+        self._may_lead_home = moves and split and not fixed
 
-    def change(self, operands: Sequence[Argument], program: str) -> None:
-        """`cd` or `pushd` with these operands."""
+    def enter_again(self) -> None:
+        """Commands are next that run again: now they may be wherever the script has gone."""
+        self._now = None if self._ever is None else set(self._ever)
+        self._chain, self._again = -1, True
+
+    @contextmanager
+    def visit(self, folders: Sequence[Argument | None], *, roams: bool = False) -> Iterator[None]:
+        """For as long as this lasts, commands run in other folders, and below if it `roams`."""
+        before = self._now, self._ever, self._chain, self.roams
+        known = [folder.text for folder in folders if folder is not None and folder.known]
+        if len(known) < len(folders):
+            self._now = self._ever = None
+        elif known and self._now is not None:
+            self._now = {os.path.join(place, name) for place in self._now for name in known}
+            self._ever = set(self._now)
+        self.roams = self.roams or roams
+        try:
+            yield
+        finally:
+            self._now, self._ever, self._chain, self.roams = before
+
+    def change(self, operands: Sequence[Argument], program: str, *, stays: bool) -> list[str]:
+        """`cd` or `pushd` with these operands; return where it leads besides what they name.
+
+        With `stays` it may only note the folder.
+        """
         if self._ever is not None and returns(operands, program):
             self._now = set(self._ever)
-            return
+            return []
         target = operands[0].text if operands else self._home
         known = (not operands or operands[0].known) and len(operands) <= 1
         if not known or not target or program == "popd" or self._now is None:
             self._now = self._ever = None
-            return
-        self._now = {os.path.join(place, target) for place in self._now}
+            return []
+        named = {os.path.join(place, target) for place in self._now}
+        # The shell takes `link/..` for the folder of the link, other programs for what is above
+        # the folder it leads to.
+        climbed = {os.path.normpath(path) for path in named if os.pardir in path.split(os.sep)}
+        further = climbed - set(map(os.path.realpath, named)) - named
+        if self._may_lead_home and self._home:
+            named.add(self._home)
+        reached = self._find_new(named | further)
         if self._ever is not None:
-            self._ever |= self._now
+            self._now = reached | (set() if self._certain and not stays else self._ever)
+            self._ever |= reached
             if len(self._ever) > MOST:
                 self._now = self._ever = None
+        return sorted(further)
+
+    def _find_new(self, reached: set[str]) -> set[str]:
+        """Return the folders a command leads to; for one that runs again, those that are new."""
+        if not self._again or self._ever is None:
+            return reached
+        there = set(map(os.path.realpath, self._ever))
+        known = {
+            path for path in self._ever if os.path.realpath(path) in map(os.path.realpath, reached)
+        }
+        return known | {
+            path for path in reached if os.path.isdir(path) and os.path.realpath(path) not in there
+        }
+
+    def list_now(self) -> Sequence[str]:
+        """Return the directories in which the next command may run; none if they are not known."""
+        return sorted(self._now or ())
+
+    @property
+    def count(self) -> int:
+        """The number of directories in which commands may run; -1 if that is not known."""
+        return -1 if self._ever is None else len(self._ever)
 
     @property
     def unknown(self) -> bool:
@@ -204,4 +273,6 @@ def returns(operands: Sequence[Argument], program: str) -> bool:
     """True if it returns to an earlier directory of the script; commands inherit none."""
     if program == "popd":
         return not operands
+    if program == "pushd" and (not operands or _ROTATING.fullmatch(operands[0].text)):
+        return True
     return len(operands) == 1 and operands[0].text == "-"

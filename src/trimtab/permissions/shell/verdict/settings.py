@@ -109,7 +109,8 @@ def find_unknown_elements(arguments: Sequence[Argument], variables: Variables) -
 
 def note_settings(script: Script) -> Iterator[str]:
     """Add what builtins do to variables to a script; yield why that makes it hazardous."""
-    for command in script.commands:
+    for index, command in enumerate(script.commands):
+        script.setting = index
         name, words = find_builtin(command.words)
         if name in ("eval", "trap"):
             _note_evaluated(script, words)

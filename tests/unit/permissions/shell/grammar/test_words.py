@@ -1,7 +1,5 @@
 """Arguments, as far as they can be known."""
 
-from pathlib import Path
-
 import pytest
 
 from trimtab.permissions.shell.grammar.syntax import Piece, Script, Word
@@ -11,7 +9,6 @@ from trimtab.permissions.shell.grammar.words import (
     Argument,
     Variables,
     expand_braces,
-    find_top,
 )
 from trimtab.permissions.shell.verdict.analyse import analyse
 
@@ -85,26 +82,3 @@ def test_a_word_that_makes_too_many_is_not_known(text: str) -> None:
 def test_the_text_of_a_heredoc_that_is_printed_is_known(script: str, known: bool) -> None:
     found = next(c for c in analyse(script, "/srv/project").commands if c.base.startswith("git "))
     assert (len(found.words) == len(found.leading) and "-m" not in found.words[-1:]) is known
-
-
-def test_the_top_folder_of_a_repository_is_known_unless_its_settings_move_it(
-    tmp_path: Path,
-) -> None:
-    below = tmp_path / "a/b"
-    below.mkdir(parents=True)
-    assert find_top(str(below)) == ""
-    (tmp_path / ".git").mkdir()
-    assert find_top(str(below)) == ""
-    settings = tmp_path / ".git/config"
-    settings.write_text("[core]\n")
-    assert find_top(str(below)) == str(tmp_path)
-    script = 'cat "$(git rev-parse --show-toplevel)/x"'
-    assert analyse(script, str(below)).reads == [f"{tmp_path}/x"]
-    assert analyse(f"cd /; {script}", str(below)).strays
-    assert analyse(f"GIT_DIR=/x; {script}", str(below)).strays
-    settings.write_text("[core]\nworkTree = /elsewhere\n")
-    assert find_top(str(below)) == ""
-    settings.write_text("x" * 70_000)
-    assert find_top(str(below)) == ""
-    (tmp_path / "a/.git").write_text("gitdir: /elsewhere\n")
-    assert find_top(str(below)) == ""

@@ -2,8 +2,13 @@
 
 import pytest
 
+from permissionkit import rules
 from trimtab.permissions.shell.verdict.analysis import Found
-from trimtab.permissions.shell.verdict.inline_code import runs_inline_code, starts_inline_code
+from trimtab.permissions.shell.verdict.inline_code import (
+    find_renamed,
+    runs_inline_code,
+    starts_inline_code,
+)
 
 
 @pytest.mark.parametrize(
@@ -95,3 +100,19 @@ def test_an_unknown_program_may_be_given_what_runs_code(
 def test_code_also_comes_by_modules_addresses_and_conversations(line: str) -> None:
     words = tuple(line.split())
     assert runs_inline_code(Found(identifier=words[0], read_only=False, base=words[0], words=words))
+
+
+@pytest.mark.parametrize(
+    ("line", "program"),
+    [
+        ("cp /usr/bin/git g", "git"),
+        ("ln -s /bin/rm x", "rm"),
+        ("cp /usr/bin/env x", ""),
+        ("cp git g", ""),
+        ("ls /usr/bin/git", ""),
+    ],
+)
+def test_a_denied_program_is_found_that_gets_another_name(line: str, program: str) -> None:
+    words = tuple(line.split())
+    found = Found(identifier=words[0], read_only=False, base=words[0], words=words)
+    assert find_renamed([found], rules("shell(git push)", "shell(rm:*)", "shell")) == program

@@ -18,11 +18,12 @@ HOME_ALONE = Places("/srv/project", "")
 def make_places(*steps: Command | str) -> Places:
     """Places after commands and, for each text, a `cd` into it."""
     places = Places("/srv/project", "/home/someone")
+    places.enter(NEXT, moves=True)
     for step in steps:
         if isinstance(step, Command):
-            places.enter(step)
+            places.enter(step, moves=True)
         else:
-            places.change([Argument(step)], "cd")
+            places.change([Argument(step)], "cd", stays=False)
     return places
 
 
@@ -67,31 +68,32 @@ def test_operands_decide_where_a_change_of_folder_leads(
     operands: list[str], program: str, found: list[str]
 ) -> None:
     places = make_places()
-    places.change([Argument(text) for text in operands], program)
+    places.change([Argument(text) for text in operands], program, stays=False)
     assert places.resolve("x") == found
 
 
 def test_a_pattern_leads_to_a_folder_that_is_not_known() -> None:
     places = make_places()
-    places.change([Argument("a*", pattern=True)], "cd")
+    places.change([Argument("a*", pattern=True)], "cd", stays=False)
     assert places.unknown
 
 
 def test_without_a_home_folder_it_is_not_known_where_cd_leads() -> None:
     places = Places("/srv/project", "")
-    places.change([], "cd")
+    places.enter(NEXT, moves=True)
+    places.change([], "cd", stays=False)
     assert places.unknown
 
 
 def test_folders_are_followed_up_to_a_number() -> None:
     places = make_places()
     for index in range(MOST - 1):
-        places.enter(NEXT)
-        places.change([Argument(f"/a{index}")], "cd")
+        places.enter(NEXT, moves=True)
+        places.change([Argument(f"/a{index}")], "cd", stays=False)
     assert not places.unknown
-    places.enter(NEXT)
+    places.enter(NEXT, moves=True)
     assert len(places.resolve("x")) == MOST
-    places.change([Argument("/b")], "cd")
+    places.change([Argument("/b")], "cd", stays=False)
     assert places.unknown
 
 
