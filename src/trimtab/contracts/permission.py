@@ -11,6 +11,10 @@ from trimtab.contracts.events.envelope import JsonObject
 
 Verdict = Literal["allow", "ask", "deny"]
 _NOT_IN_COMMANDS = frozenset("*,;|&<>()'\"`$\\\n")
+_ACCENTS = dict.fromkeys(range(0x300, 0x370)) | dict.fromkeys(map(ord, "ßæœøłđðþÆŒØŁĐÞ"))
+"""What makes other letters of Latin ones, and can be seen."""
+_UNLIKE = frozenset(("CJK", "HIRAGANA", "KATAKANA", "HANGUL"))
+"""First words of the names of characters that look like no Latin ones."""
 
 
 class Rule(msgspec.Struct, frozen=True):
@@ -40,14 +44,27 @@ def can_name_command(text: str) -> bool:
 
 
 def find_lookalike(text: str) -> str:
-    """Return the first word of a text with characters in it that only look like others."""
-    from unicodedata import normalize
+    """Return the first word of a text with characters in it that only look like others.
 
-    for word in re.split(r"[^\w\u00a0-\uffff]+", text):
-        odd = re.search("[A-Za-z]", word) or normalize("NFKC", word) != word
-        if not word.isascii() and odd:
-            return word
+    Paths may have accents in them, and words of languages that look like no other.
+    """
+    for word in text.split(" "):
+        for part in re.split(r"[^\w\u00a0-\uffff]+", word):
+            if not part.isascii() and _is_odd(part, in_path="/" in word):
+                return part
     return ""
+
+
+def _is_odd(word: str, *, in_path: bool) -> bool:
+    from unicodedata import name, normalize
+
+    if in_path:
+        plain = normalize("NFD", word).translate(_ACCENTS)
+        odd = [c for c in plain if not c.isascii() and name(c, "").partition(" ")[0] not in _UNLIKE]
+        word, mixed = normalize("NFC", word), bool(odd)
+    else:
+        mixed = True
+    return normalize("NFKC", word) != word or (mixed and re.search("[A-Za-z]", word) is not None)
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):

@@ -141,7 +141,8 @@ def _covers(rule: str, narrow: str) -> bool:
 
 def _is_here(rule: str, policy: Policy) -> bool:
     """Return True if a rule names a program of the project by its path."""
-    word = rule.removeprefix("shell(").removesuffix(")").partition(" ")[0]
+    given = parse_rule(rule)
+    word = (given.argument or "").partition(" ")[0] if given.kind == "shell" else ""
     return "/" in word and is_inside(os.path.join(policy.cwd, word), (policy.cwd,))
 
 
@@ -164,7 +165,7 @@ def _find_whole(suggested: Sequence[str], policy: Policy) -> Iterator[Bundle]:
 
 def _find_folders(suggested: Sequence[str], policy: Policy) -> Iterator[Bundle]:
     """Yield rules for the folders of programs that belong to something in the home."""
-    for rule in parse_rules(suggested):
+    for rule in (rule for rule in parse_rules(suggested) if rule.kind == "shell"):
         folder = os.path.dirname((rule.argument or "").partition(" ")[0])
         home = f"{policy.home.rstrip(os.sep)}{os.sep}"
         if folder.startswith(home) and folder.removeprefix(home).count(os.sep) + 1 >= DEEP:

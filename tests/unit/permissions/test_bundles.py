@@ -46,6 +46,12 @@ def test_the_checks_of_a_project_are_approved_at_once() -> None:
         (["shell(pkill)"], "stopping programs"),
         (["shell(cargo clippy)"], CODE),
         (["shell(git push)"], None),
+        (["read(/srv/project/a.py)"], None),
+        (["read(/home/someone/ext/extensão/a/docs/)"], None),
+        (
+            ["shell(/home/someone/ext/extensão/a/go)"],
+            "every program in /home/someone/ext/extensão/a",
+        ),
         (["shell(gh pr merge)"], None),
         (["shell(docker run)"], None),
     ],

@@ -99,6 +99,26 @@ def test_a_rule_in_the_words_of_another_program_is_an_error_that_names_ours(
     assert meant in caught.value.message
 
 
+@pytest.mark.parametrize(
+    "argument",
+    ["/home/zoë/café/x", "/h/Größe/", "./報告v2/run.sh", "/home/отчёт/x", "/cafe\u0301/x"],
+)
+def test_paths_may_be_in_any_language(argument: str) -> None:
+    assert parse_rule(f"shell({argument})").argument == argument
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        *("g\u0131t push", "r\u1e3f", "/opt/caf\u0435/x", "/opt/\uff52\uff4d", "/opt/a\u200db/x"),
+        *("/opt/\u0251b/x", "/opt/rm\u2113"),
+    ],
+)
+def test_letters_that_only_look_like_others_are_no_rule(argument: str) -> None:
+    with pytest.raises(UsageError):
+        parse_rule(f"shell({argument})")
+
+
 @pytest.mark.parametrize("text", ["powershell", "fetch(fetch)", "mcp__cmd__run", "a-b(c.d/e_f)"])
 def test_names_of_tools_and_servers_stay_rules(text: str) -> None:
     assert str(parse_rule(text)) == text

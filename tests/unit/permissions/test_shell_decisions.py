@@ -429,6 +429,8 @@ def test_git_is_asked_about_if_it_may_print_a_denied_file(tmp_path: Path) -> Non
         ("brew install tectonic", "ask"),
         ("ip addr show eth0", "allow"),
         ("ip -br -c a", "allow"),
+        ("shasum -a 256 a.txt", "allow"),
+        ("sw_vers -productVersion", "allow"),
         ("ip link set eth0 down", "ask"),
         ("apt list --installed", "allow"),
         ("apt install x", "ask"),

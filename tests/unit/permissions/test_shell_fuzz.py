@@ -13,7 +13,7 @@ def test_bash_starts_nothing_that_the_analysis_does_not_name() -> None:
 
 
 def test_what_is_called_read_only_changes_no_file() -> None:
-    figures = fuzz_reading(400, "suite")
+    figures = fuzz_reading(500, "suite")
     assert figures.changed == []
     assert figures.run >= 40
 
