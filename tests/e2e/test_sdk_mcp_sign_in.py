@@ -48,11 +48,11 @@ async def test_a_token_of_a_client_is_renewed_before_it_ends(sdk: Sdk) -> None:
             asked.append(request)
             token = f"from-the-host-{len(asked)}-0123"
             peer.issued[token] = "9999999999 read"
-            return {"kind": "token", "accessToken": token, "expiresIn": 600 if asked[1:] else 1}
+            return {"kind": "token", "accessToken": token, "expiresIn": 600 if asked[1:] else 3}
 
         servers = {"far": {"type": "http", "url": peer.url, "tools": ["*"], **PATIENT}}
         servers["far"] |= {"oauthClientId": "mine", "oauthPublicClient": True}
-        script = [use("far-echo", text="one"), bash("sleep 1.1"), use("far-echo", text="two"), DONE]
+        script = [use("far-echo", text="one"), bash("sleep 3.1"), use("far-echo", text="two"), DONE]
         async with talking(sdk, script, mcp_servers=servers, on_mcp_auth_request=supply) as talk:
             await talk.say("go")
             ends = talk.heard.of("tool.execution_complete")
