@@ -163,22 +163,25 @@ class SandboxBypass(Processor):
 
 def find_closed_path(access: Access, policy: Policy) -> str:
     """Return a path that a command would surely change and the sandbox keeps closed, if any."""
-    if access.kind != "shell" or policy.writable is None:
-        return ""
+    writable = policy.writable or ()
     analysis = read_script(access.target, policy, access.interpreter)
     copied = find_copied(analysis.commands, analysis.touched)
     changed = [path for path in analysis.touched if path not in copied]
     for path in (*analysis.targets, *changed, *analysis.deleted):
         if path is None or path in TERMINALS or is_own_file(path, policy.session_folder):
             continue
-        if is_guarded(path, policy) or not is_inside(path, policy.writable):
+        if is_guarded(path, policy) or not is_inside(path, writable):
             return path
     return ""
 
 
 def warn_of_release(access: Access, policy: Policy) -> JsonObject:
-    """Return the fields of a request whose approval lets a command out of the sandbox."""
-    path = find_closed_path(access, policy)
+    """Return the fields of a request whose approval lets a command out of the sandbox.
+
+    Only where commands need no permission is a question about one due to what the sandbox refuses.
+    """
+    confined = access.kind == "shell" and policy.confined
+    path = find_closed_path(access, policy) if confined else ""
     if not path:
         return {}
     warning = (

@@ -75,7 +75,7 @@ async def test_a_stopped_command_runs_again_outside_only_if_a_person_lets_it(kin
 
 
 CONFINED = msgspec.structs.replace(POLICY, confined=True)
-SANDBOXED = msgspec.structs.replace(POLICY, writable=("/work", "/tmp"))
+SANDBOXED = msgspec.structs.replace(CONFINED, writable=("/work", "/tmp"))
 
 
 class Inside(Shell):
@@ -108,7 +108,7 @@ async def test_a_command_that_the_sandbox_would_stop_is_asked_about_once(command
     replies = [{"tools": [call(text=text)]} for text in (command, "make")]
     run = make_run([*replies, "done"], "go", tools=[tool], processors=[permissions, bypass])
     session = await drained(run)
-    assert [request.get("sandboxBypass") for request in asked] == [True, None]
+    assert [request.get("sandboxBypass") for request in asked] == [True]
     assert "The sandbox does not let /" in asked[0]["warning"]
     ran = [complete.sandboxed for complete in session.of("tool.execution_complete")]
     assert ran == [False, True]
@@ -122,7 +122,13 @@ async def test_a_command_that_the_sandbox_would_stop_is_asked_about_once(command
 def test_what_the_sandbox_lets_happen_stays_inside(command: str) -> None:
     access = Access(kind="shell", target=command, mutates=True)
     assert warn_of_release(access, SANDBOXED) == {}
-    assert warn_of_release(access, POLICY) == {}
+
+
+def test_an_answer_lets_nothing_out_of_a_sandbox_in_which_commands_need_permission() -> None:
+    access = Access(kind="shell", target="touch /elsewhere/a", mutates=True)
+    policy = msgspec.structs.replace(SANDBOXED, confined=False)
+    assert warn_of_release(access, SANDBOXED) != {}
+    assert warn_of_release(access, policy) == {}
 
 
 async def test_the_answer_of_a_hook_lets_nothing_out_of_the_sandbox() -> None:
