@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import socket
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,6 @@ from trimtab.providers.script import Script
 from trimtab.providers.scripted import ScriptedProvider
 from trimtab.runtime.runtime import Runtime
 from trimtab.testing.playing import Played, play, texts
-from trimtab.workspace.sandbox import fence_detection
-from trimtab.workspace.sandbox.fence_detection import FoundFence
 
 NO_RULES = PermissionOptions()
 
@@ -190,52 +189,46 @@ def is_about_the_fence(event: Event) -> bool:
     return isinstance(event.data, SessionInfo) and event.data.info_type == "sandbox"
 
 
-@pytest.fixture
-def no_backend(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine on which no fence works."""
-    none = FoundFence(backend=None, reasons=("the kernel has no Landlock",))
-    monkeypatch.setattr(fence_detection, "detect_fence", lambda *_: none)
+NO_BACKEND = SandboxSettings(fence="seatbelt")
+"""The fence of another system, which cannot work on this one."""
 
 
-async def wait_idle(seconds: float, monkeypatch: pytest.MonkeyPatch, folder: Path) -> list[str]:
-    """Return what is said of the fence in a session without commands that lasts some time."""
-    monkeypatch.setattr(fence, "LOOK_SECONDS", 0.01)
+async def say_of_the_fence(folder: Path, seconds: float) -> list[str]:
+    """Return what is said of it in a session without commands that lasts some time at most."""
     said: list[str] = []
+    heard = asyncio.Event()
 
     def on_event(event: Event, line: bytes) -> None:
         if is_about_the_fence(event):
             said.append(event.data.message)
+            heard.set()
 
     env = {"COPILOT_HOME": str(folder / "home"), "PATH": os.defpath, "HOME": str(folder)}
     runtime = Runtime(env=env, provider=ScriptedProvider(Script.of(["hello"])))
-    live = await runtime.create(SessionOptions(cwd=str(folder)), Client(on_event=on_event))
-    await asyncio.sleep(seconds)
+    options = SessionOptions(cwd=str(folder), sandbox_settings=NO_BACKEND)
+    live = await runtime.create(options, Client(on_event=on_event))
+    with suppress(TimeoutError):
+        await asyncio.wait_for(heard.wait(), seconds)
     await live.close()
-    await asyncio.sleep(0.2)
     return said
 
 
-@pytest.mark.usefixtures("no_backend")
-async def test_a_missing_fence_is_said_before_the_first_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (message,) = await wait_idle(0.5, monkeypatch, tmp_path)
+async def test_a_missing_fence_is_said_before_the_first_command(tmp_path: Path) -> None:
+    (message,) = await say_of_the_fence(tmp_path, 20)
     assert message == (
-        "No fence works (the kernel has no Landlock): only commands that are harmless as they "
+        "No fence works (there is no sandbox-exec): only commands that are harmless as they "
         "are written run unasked."
     )
 
 
-@pytest.mark.usefixtures("no_backend")
-async def test_nothing_is_said_of_the_fence_to_a_session_that_has_ended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert await wait_idle(0, monkeypatch, tmp_path) == []
+async def test_nothing_is_said_of_the_fence_to_a_session_that_has_ended(tmp_path: Path) -> None:
+    said = await say_of_the_fence(tmp_path, 0)
+    await asyncio.sleep(fence.LOOK_SECONDS + 0.3)
+    assert said == []
 
 
-@pytest.mark.usefixtures("no_backend")
 async def test_a_missing_fence_is_said_once_with_the_first_command(tmp_path: Path) -> None:
-    played = await run(tmp_path, "ls", "ls *", "sleep 1.2")
+    played = await run(tmp_path, "ls", "ls *", "sleep 1.2", sandbox_settings=NO_BACKEND)
     assert len([event for event in played.events if is_about_the_fence(event)]) == 1
 
 
