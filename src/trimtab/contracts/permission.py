@@ -12,7 +12,7 @@ from trimtab.contracts.events.envelope import JsonObject
 Verdict = Literal["allow", "ask", "deny"]
 _NOT_IN_COMMANDS = frozenset("*,;|&<>()'\"`$\\\n")
 _ACCENTS = dict.fromkeys(range(0x300, 0x370)) | dict.fromkeys(map(ord, "ßæœøłđðþÆŒØŁĐÞ"))
-"""What makes other letters of Latin ones, and can be seen."""
+"""Accents and letters that are plainly no ASCII ones."""
 _UNLIKE = frozenset(("CJK", "HIRAGANA", "KATAKANA", "HANGUL"))
 """First words of the names of characters that look like no Latin ones."""
 

@@ -23,7 +23,7 @@ _SCRIPT = re.compile(r"(?:^|[+:/_-])(?:(?:un)?publish|deploy|upload)(?![a-z])|^r
 """Names of scripts and targets that reach other people."""
 _INSTALLED = re.compile(r"(?:[\w.@/~-]*/)?node_modules/(?:\.bin/)?((?:@[\w.-]+/)?[\w.-]+)[\w./-]*")
 _PARTS = re.compile(r"[;\s]+")
-"""What separates the targets in one word, as sbt takes them."""
+"""The separators of targets in one word, as sbt takes them."""
 _FETCHED = re.compile(r"https?://|(?:npm|jsr|gh|git):|[\w.-]+\.[a-z]+/[\w./-]+@")
 """The name of code that a program fetches from elsewhere and runs."""
 _FETCHING = frozenset(("deno", "bun", "go"))

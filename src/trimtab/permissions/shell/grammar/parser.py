@@ -171,7 +171,7 @@ class Parser(PartReader):
         return ";"
 
     def _end_line(self) -> None:
-        """What is skipped with the rest of a line is not certain in the next."""
+        """Note that a line ends: an error may have skipped the rest of it."""
         if self.depth or self._enclosing:
             return
         for name in self._unsure:

@@ -35,7 +35,7 @@ _SET_UNSEEN = re.compile(
 )
 """Those of them that commands set without naming them, or that nobody can set."""
 _BLANKS = re.compile(r"[ \t\n]+")
-"""What the shell separates words by. Other blanks belong to words."""
+"""Blanks by which the shell separates words; others belong to words."""
 _ASSIGNED = re.compile(r"[A-Za-z_]\w*(?:\[[^]]*\])?\+?=", re.ASCII)
 """The beginning of a word that looks like an assignment."""
 _NAMED = re.compile(r"[\w.-]+=|-[A-Za-z]")

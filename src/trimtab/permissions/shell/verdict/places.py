@@ -27,7 +27,7 @@ _NO_PLACES = frozenset(
 _JOINTS = re.compile(r"[=,:;@<>{}()\[\]]")
 """Characters behind which the name of a file may stand in a word."""
 _ROTATING = re.compile(r"[-+]\d+")
-"""What chooses a directory that a shell has noted."""
+"""The number of a directory that a shell has noted."""
 _LETTERS = 8
 """So many letters of options may stand before a name in the same word."""
 
