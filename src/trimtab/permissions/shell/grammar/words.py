@@ -331,7 +331,7 @@ class Variables:
             name = None
             if alternative[:1] == word.pieces[:1] and alternative and alternative[0].kind == "bare":
                 name = _ASSIGNED.match(alternative[0].text)
-            # Where what begins with a tilde may stand besides the beginning.
+            # Bash expands a tilde here, too, not only at the beginning of a word.
             behind = 0 if assigned else (name.end() if name else -1)
             arguments += self._expand_one(alternative, strict, behind, unset)
         return arguments

@@ -31,7 +31,7 @@ _ONE_DASH = frozenset(("-norc", "-posix", "-protected", "-restricted", "-verbose
 _ATTACHED = re.compile(r"(?:--[\w-]+=|-[A-Za-z]+)((?:/|~|\.\.).*)", re.DOTALL)
 """A file or folder in the same word as its option."""
 _LOADED = re.compile(r"(?:--[\w-]+=|-[rI])((?:/|~|\.\.).*)", re.DOTALL)
-"""The same of an interpreter."""
+"""The same for an interpreter."""
 _MODULE = re.compile(r"-[A-Za-z]*m([\w.]*)")
 _TOOLS = frozenset(
     (
@@ -46,17 +46,8 @@ _TOOLS = frozenset(
 _MODULES = frozenset(
     (
         *("pdb", "cProfile", "profile", "trace", "doctest", "runpy", "timeit", "unittest"),
-        *(
-            "zipfile",
-            "tarfile",
-            "zipapp",
-            "venv",
-            "virtualenv",
-            "compileall",
-            "py_compile",
-            "build",
-        ),
-        *("http.server", "idlelib", "pyclbr", "ensurepip", "lib2to3"),
+        *("zipfile", "tarfile", "zipapp", "venv", "virtualenv", "compileall", "py_compile"),
+        *("build", "http.server", "idlelib", "pyclbr", "ensurepip", "lib2to3"),
     )
 )
 """Modules of Python that run or change files they are given."""

@@ -28,7 +28,7 @@ def check_computed(into: Analysis, script: Script, variables: Variables) -> None
 
 
 def check_assigned(into: Analysis, texts: Iterable[str], variables: Variables) -> None:
-    """Check texts that are evaluated: they may assign, and it is not looked at whether."""
+    """Check texts that are evaluated; every name in them counts as assigned."""
     for name in name_evaluated(texts, variables):
         if is_hazardous(name, None):
             into.add_hazards(f"arithmetic may set {name}, which decides what runs")

@@ -93,7 +93,7 @@ _DELETERS = frozenset(("rm", "unlink", "rmdir", "shred"))
 _BUILTIN_TESTS = frozenset(("test", "[", "[["))
 _MOVING = frozenset(("cd", "pushd", "popd"))
 _MOST_ROUNDS = 4
-"""So often is judged again what runs again, until it leads nowhere else."""
+"""The most times that repeated commands are judged again, until they reach no new folder."""
 
 
 class Judge:
